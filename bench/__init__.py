@@ -1,1 +1,1 @@
-"""Benchmarks: one file per capability, peers beside us in the same run. `make bench` runs them all in full."""
+"""Benchmarks: one file per capability, which measures Precast and its peers in the same run. `make bench` runs all of them in full."""

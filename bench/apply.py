@@ -1,13 +1,13 @@
-"""How fast a catalog is set in place, beside real Puppet (and pyinfra and salt-call, if `make peers` installed them).
+"""How fast Precast applies a catalog, compared with real Puppet (and pyinfra and salt-call, if `make peers` installed them).
 
     .venv/bin/python bench/apply.py [--quick]
 
-Whole processes from start to end, compile and all: 1,000 files that are not there (first), 1,000 files that are as wanted (no change,
-the quickest of a few rounds), 200 commands that sleep. A run of ours without a change does not compile if nothing that its compile
-read has changed; what it takes if it must is a row of its own. Puppet has no modules on its path, whose facts would slow its start.
-Peak memory is that of the run without a change. `apply-honest`: one byte of one file is changed with size and time of modification
-kept, and must be found. `apply-mixed` is a catalog of 460 resources of many types on a copy of this machine's root, without a change;
-it needs root. The full run writes bench/results/apply.json; the quick one measures only ourselves.
+It measures whole processes including the compile: 1,000 files that do not exist (first), 1,000 files that are in sync (no change, the
+fastest of a few rounds), 200 commands that sleep. A run of Precast without a change skips the compile if no input of the compile has
+changed; a separate row shows the run with a compile. Puppet has no modules on its path, whose facts would slow its start. Peak memory is
+that of the run without a change. `apply-honest`: one byte of one file is changed while size and modification time stay the same, and the
+run must find it. `apply-mixed` is a catalog of 460 resources of many types on a copy of this machine's root, without a change; it needs
+root. The full run writes bench/results/apply.json; the quick one measures only Precast.
 """
 
 import json
@@ -18,10 +18,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bench.applying import tools
-from bench.applying.mixed import measure_mixed
-from bench.applying.process import best, measure
-from bench.applying.tools import FILE_COUNT, Tool
+from bench.apply_cases import tools
+from bench.apply_cases.mixed import measure_mixed
+from bench.apply_cases.process import best, measure
+from bench.apply_cases.tools import FILE_COUNT, Tool
 from bench.report import Goal, finish, parse_quick, print_rows
 from precast.agent.state.paths import STATE
 from precast.cli.compile.local_compile import DIRECTORY
@@ -33,16 +33,16 @@ NOCHANGE, FIRST, MEMORY, MIXED = 20.0, 5.0, 0.5, 10.0
 
 
 class Figures(dict[str, Any]):
-    """What was measured of one tool."""
+    """The measurements of one tool."""
 
 
 def measure_files(tool: Tool, directory: Path, rounds: int, count: int = FILE_COUNT) -> Figures:
-    """Set the files in place, then again without anything to do."""
+    """Create the files, then measure runs that find them in sync."""
     shutil.rmtree(directory, ignore_errors=True)
     first = best(tool.command, 1, tool.environment)
-    found = sum(1 for _ in directory.iterdir())
-    if found != count:
-        raise SystemExit(f"{tool.name} made {found} files, so its time says nothing:\n{first.out[-2000:]}")
+    created = sum(1 for _ in directory.iterdir())
+    if created != count:
+        raise SystemExit(f"{tool.name} created {created} files instead of {count}:\n{first.out[-2000:]}")
     nothing = best(tool.command, rounds, tool.environment)
     return Figures(
         who=tool.name,
@@ -55,9 +55,9 @@ def measure_files(tool: Tool, directory: Path, rounds: int, count: int = FILE_CO
 
 
 def measure_compiling(tool: Tool, place: Path, rounds: int) -> Figures:
-    """A run without a change that must compile all the same: what the last compile left is taken away before each round."""
-    kept = place / "state" / STATE / DIRECTORY
-    ran = best(tool.command, rounds, tool.environment, lambda: shutil.rmtree(kept, ignore_errors=True))
+    """Measure a run without a change that must compile: the cached compile is deleted before each round."""
+    cache = place / "state" / STATE / DIRECTORY
+    ran = best(tool.command, rounds, tool.environment, lambda: shutil.rmtree(cache, ignore_errors=True))
     return Figures(
         who="precast, compiling",
         files=FILE_COUNT,
@@ -69,12 +69,12 @@ def measure_compiling(tool: Tool, place: Path, rounds: int) -> Figures:
 
 
 def is_honest(place: Path, directory: Path) -> bool:
-    """Whether one byte that was changed behind the back of size and time is found and put right, alone."""
+    """Whether a run finds and corrects one changed byte although size and modification time are unchanged, and changes nothing else."""
     victim = directory / "500.conf"
-    kept = victim.stat()
+    before = victim.stat()
     data = victim.read_bytes()
     victim.write_bytes(data.replace(b"value", b"vAlue", 1))
-    os.utime(victim, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    os.utime(victim, ns=(before.st_atime_ns, before.st_mtime_ns))
     tool = tools.precast(place, directory, "--json", "--no-diff")
     ran = measure(tool.command, tool.environment)
     changed = [each["resource"] for each in json.loads(ran.out)["resources"] if each["status"] == "changed"]
@@ -82,20 +82,20 @@ def is_honest(place: Path, directory: Path) -> bool:
 
 
 def measure_sleepers(place: Path, is_quick: bool) -> list[Figures]:
-    """Commands that only wait, one after the other and as many at once as there are slots."""
+    """Measure commands that only sleep, in sequence and with several concurrent slots."""
     count = SLEEPERS // 4 if is_quick else SLEEPERS
     manifest = place / "sleepers.pp"
     manifest.write_text("\n".join(f"exec {{ 'sleeper {n}': command => '/bin/sleep {SLEEP_S}' }}" for n in range(count)))
     program = str(Path(sys.executable).with_name("precast"))
     own = [program, "apply", str(manifest), "--state", str(place / "state")]
-    ways: list[tuple[str, list[str]]] = [
+    variants: list[tuple[str, list[str]]] = [
         ("precast, manifest", own),
         ("precast, graph, 8", [*own, "--ordering", "graph"]),
         ("precast, graph, 50", [*own, "--ordering", "graph", "--at-once", "50"]),
     ]
     if shutil.which("puppet") is not None and not is_quick:
-        ways.append(("puppet", ["puppet", "apply", *tools.puppet_options(place), str(manifest)]))
-    return [Figures(who=name, commands=count, seconds=round(best(command, 1).wall_s, 2)) for name, command in ways]
+        variants.append(("puppet", ["puppet", "apply", *tools.puppet_options(place), str(manifest)]))
+    return [Figures(who=name, commands=count, seconds=round(best(command, 1).wall_s, 2)) for name, command in variants]
 
 
 def main() -> None:
@@ -122,7 +122,7 @@ def main() -> None:
 def _peers(place: Path, directory: Path) -> list[Figures]:
     puppet = tools.puppet(place, directory)
     figures = [] if puppet is None else [measure_files(puppet, directory, PEER_ROUNDS)]
-    # These take minutes for a thousand files.
+    # These tools take minutes for a thousand files.
     slower = [make(place, directory, SLOWER_COUNT) for make in (tools.pyinfra, tools.salt)]
     return figures + [measure_files(tool, directory, 1, SLOWER_COUNT) for tool in slower if tool is not None]
 

@@ -1,11 +1,11 @@
-"""How fast a machine finds its data and sets itself up, beside Debian's cloud-init. Needs root, for namespaces.
+"""How fast a machine finds its data source and configures itself, compared with Debian's cloud-init. Needs root, for namespaces.
 
     .venv/bin/python bench/boot.py [--quick]
 
-`boot-sources`: five sources are absent (silent, refused, slow, wrong, sending elsewhere) and the right one comes last. Where nothing of
-higher rank is plausible, the boot should take no more than 1.1 times what it takes with the right source alone; where the others rank
-higher, no more than the longest of their deadlines. cloud-init's classes search the same services in the same run; the quick one gives
-them 15 seconds. `boot-modules`: real modules through the real loop on a copy of this machine's root, against their critical path.
+`boot-sources`: five sources are absent (silent, refused, slow, wrong, redirecting) and the right one comes last. If no source of higher
+rank is plausible, the boot may take at most 1.1 times as long as with the right source alone; if the others rank higher, at most the
+longest of their deadlines. cloud-init's classes search the same services in the same run; the quick run limits them to 15 seconds.
+`boot-modules`: real modules run by the real loop on a copy of this machine's root, compared with their critical path.
 The full run writes bench/results/boot.json.
 """
 
@@ -24,7 +24,7 @@ QUICK_PEER_S, PEER_S = 15, 400
 
 
 def inside(namespaces: list[str], module: str, *words: str) -> dict[str, Any]:
-    """What a part of the bench found inside namespaces of its own."""
+    """Run a part of the benchmark in its own namespaces, and return its figures."""
     line = ["unshare", *namespaces, sys.executable, "-m", module, *words]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
     if done.returncode != 0:
@@ -35,9 +35,9 @@ def inside(namespaces: list[str], module: str, *words: str) -> dict[str, Any]:
 def main() -> None:
     is_quick = parse_quick(__doc__)
     if os.geteuid() != 0:
-        raise SystemExit("only root makes the namespaces that this needs")
-    found = inside(["--net"], "bench.booting.sources", str(QUICK_PEER_S if is_quick else PEER_S))
-    ran = inside(["--mount", "--uts"], "bench.booting.modules", "3" if is_quick else "7")
+        raise SystemExit("this benchmark needs root, to create namespaces")
+    found = inside(["--net"], "bench.boot_cases.sources", str(QUICK_PEER_S if is_quick else PEER_S))
+    ran = inside(["--mount", "--uts"], "bench.boot_cases.modules", "3" if is_quick else "7")
     note = found.get("cloudinit_why", f"found {found.get('cloudinit_found')}")
     print_rows(
         ["what", "seconds", "note"],

@@ -1,13 +1,13 @@
-"""How fast the compiler is, beside real Puppet: environments of about 460 and 5,000 resources, a realistic node of real modules, and a
-manifest of 2,000 lines.
+"""How fast the compiler is, compared with real Puppet: environments of about 460 and 5,000 resources, a realistic node with real modules,
+and a manifest of 2,000 lines.
 
     .venv/bin/python bench/compile.py [--quick]
 
-Each compiles in a process of its own, over and over: the first compile reads and translates the code, the others are warm, as in
-a server. Times are CPU time of the quickest warm compile, memory is the peak of the process. Both must make the same resources
-with the same text in their parameters, or the bench fails; the catalogs of the realistic node must be equal in everything. Real
-Puppet is Debian's puppet-agent, with the modules of its packages; where they are absent, the goals that compare are left open
-and say so. The full run writes bench/results/compile.json; the quick one measures only ourselves.
+Each tool compiles repeatedly in its own process: the first compile reads and translates the code, the others are warm, as in a server.
+Times are CPU time of the fastest warm compile, memory is the peak of the process. Both tools must produce the same resources with the
+same text in their parameters, or the benchmark fails; the catalogs of the realistic node must be equal in everything. Real Puppet is
+Debian's puppet-agent, with the modules of its packages; if they are not installed, the comparing goals have no value, and a reason.
+The full run writes bench/results/compile.json; the quick one measures only Precast.
 """
 
 import importlib
@@ -22,8 +22,8 @@ from typing import Any
 
 import msgspec
 
-from bench.compiling import realistic
-from bench.compiling.environment import generate, long_manifest, write
+from bench.compile_cases import realistic
+from bench.compile_cases.environment import generate, long_manifest, write
 from bench.report import Goal, finish, parse_quick, print_rows
 from lab.differential import catalogs
 from lab.differential.comparison import unexpected
@@ -49,11 +49,11 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 def ours(subject: Subject, rounds: int) -> Figures:
-    return _figures([sys.executable, "-m", "bench.compiling.warm", *_arguments(subject, rounds)])
+    return _figures([sys.executable, "-m", "bench.compile_cases.warm", *_arguments(subject, rounds)])
 
 
 def puppets(subject: Subject, rounds: int) -> Figures | None:
-    """What real Puppet needs; None where it is not installed."""
+    """Measure real Puppet. None if it is not installed."""
     if shutil.which("puppet") is None or shutil.which("ruby") is None:
         return None
     return _figures(["ruby", str(HERE / "peers" / "puppet_compile.rb"), *_arguments(subject, rounds)])
@@ -72,20 +72,20 @@ def _figures(command: list[str]) -> Figures:
 
 
 def measure(size: int, rounds: int, with_puppet: bool) -> tuple[Figures, Figures | None]:
-    """Both compile the same environment, and must agree on what is in its catalog."""
+    """Compile the same environment with both tools, whose catalogs must agree."""
     with tempfile.TemporaryDirectory(prefix="precast-bench-") as place:
         directory = Path(place) / "production"
         write(generate(size), directory)
-        subject = Subject(directory, NODE, HERE / "compiling" / "facts.json")
+        subject = Subject(directory, NODE, HERE / "compile_cases" / "facts.json")
         own = ours(subject, rounds)
         peer = puppets(subject, rounds) if with_puppet else None
     if peer is not None and peer["refs"] != own["refs"]:
-        sys.exit(f"the catalogs of {size} resources differ, so their times say nothing")
+        sys.exit(f"the catalogs of {size} resources differ, so their times cannot be compared")
     return own, peer
 
 
 def measure_realistic(rounds: int, with_puppet: bool) -> tuple[Figures, Figures | None] | None:
-    """As measure, for the realistic node: its catalogs are compared whole. None where its modules are not installed."""
+    """Measure the realistic node, and compare its whole catalogs. None if its modules are not installed."""
     if not realistic.is_possible():
         return None
     with tempfile.TemporaryDirectory(prefix="precast-bench-") as name:
@@ -103,17 +103,18 @@ def measure_realistic(rounds: int, with_puppet: bool) -> tuple[Figures, Figures 
 
 
 def _prove_equal(place: Path, environment: Environment) -> None:
-    """Resources, parameters, edges, tags and order. Ends the bench where they differ."""
+    """Compare resources, parameters, edges, tags and order. Exits if they differ."""
     (case,) = catalogs.cases([environment], 1)
     puppets_answer = catalogs.compile_with_puppet(place, [case], place / "templates.jsonl")[case[0]]
-    found = unexpected(puppets_answer, catalogs.PrecastAnswers(place).answer(environment.name, environment.machines[0]))
-    if found or puppets_answer.get("error"):
-        shown = "\n".join(str(each)[:300] for each in found[:5])
-        sys.exit(f"the catalogs of the realistic node differ, so their times say nothing\n{shown}")
+    our_answer = catalogs.PrecastAnswers(place).answer(environment.name, environment.machines[0])
+    differences = unexpected(puppets_answer, our_answer)
+    if differences or puppets_answer.get("error"):
+        shown = "\n".join(str(difference)[:300] for difference in differences[:5])
+        sys.exit(f"the catalogs of the realistic node differ, so their times cannot be compared\n{shown}")
 
 
 def measure_validate() -> tuple[float, int]:
-    """Seconds to read and check a long manifest after the modules are loaded, in the least disturbed of three rounds; its lines."""
+    """Seconds to parse and check a long manifest with all modules loaded, in the fastest of three rounds; and its number of lines."""
     checker = importlib.import_module("precast.lang.syntax.checker")
     parser = importlib.import_module("precast.lang.syntax.parser")
     parser.parse(Source("warm-up.pp", "notice(1)"))
@@ -121,9 +122,9 @@ def measure_validate() -> tuple[float, int]:
     least = float("inf")
     for _ in range(3):
         started = time.perf_counter()
-        found = checker.check(parser.parse(Source("long.pp", text)))
+        result = checker.check(parser.parse(Source("long.pp", text)))
         least = min(least, time.perf_counter() - started)
-        assert found.errors == ()
+        assert result.errors == ()
     return least, text.count("\n")
 
 
@@ -174,7 +175,7 @@ def main() -> None:
 
 
 def _add_realistic(rows: list[tuple[object, ...]], measured: tuple[Figures, Figures | None] | None) -> float | None:
-    """Its rows in the table; how many times faster we are, None where nothing is compared."""
+    """Append the rows of the realistic node. Returns how many times faster Precast is, or None if nothing is compared."""
     if measured is None:
         return None
     own, peer = measured

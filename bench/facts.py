@@ -1,19 +1,18 @@
-"""Facts, from the node's socket until they are persisted and decided upon; with PuppetDB beside it.
+"""How fast the server stores facts and decides about them, from the node's socket on, compared with PuppetDB.
 
     .venv/bin/python bench/facts.py [--quick]
 
-A real `precast server` on SQLite and on PostgreSQL; in another process many nodes send distinct sets of 20 KB, each over its own connection
-with its own certificate. They come as the agent's daemon sends them: as numbered records of the node's session, a websocket over TLS 1.3 on
-the HTTPS port, both parts packed by the node; TLS records are sealed before the clock starts and answers opened when all has come, as
-machines of their own would do it. The goals are about those. As `precast agent facts` sends them, in HTTPS requests and as
-plain JSON, they are measured beside that ("by request"). A set counts when it is stored with its decision, not when it is acknowledged: the
-server's database is asked. "New" is the first set of a node, "changed" differs from the one before in ten values, "unchanged" is the digest
-with what changes by nature; all nodes send at once, each one after another, until all have sent theirs, for about as long in a turn as the
-peer takes for its sets. The machine's speed changes within seconds, so all servers run at once and take turns, and in a turn changed and
-unchanged sets alternate; the goals are the middle of the turns' ratios, the worse database's and, against PuppetDB, the worse sort's.
-PuppetDB (Debian's, without TLS) gets the same sets as its own commands; its time ends when its queue is empty. Our server has a process for
-each processor. Its PostgreSQL and ours are the same programs with the same settings. All processes share the processors; CPU is of all but
-the load.
+A real `precast server` runs on SQLite and on PostgreSQL; in another process many nodes send distinct sets of 20 KB, each over its own
+connection with its own certificate. They send as the agent's daemon does: numbered records of the node's session, a websocket over TLS 1.3
+on the HTTPS port, both parts compressed by the node. TLS encrypts before the clock starts and decrypts after it has stopped, as if nodes
+were separate machines. The goals apply to these sets. Sets in HTTPS requests with plain JSON, as `precast agent facts` sends them, are
+measured too ("by request"). A set counts when it is stored with its decision, not when it is acknowledged: the benchmark reads the server's
+database. "New" is the first set of a node, "changed" differs from the previous set in ten values, "unchanged" is the digest with the
+volatile part. All nodes send concurrently, each its sets in sequence, in a turn for about as long as the peer takes for its sets. The
+machine's speed changes within seconds, so all servers run at once and take turns, and in a turn changed and unchanged sets alternate; goals
+are the median of the turns' ratios on the slower database and, against PuppetDB, for the slower sort. PuppetDB (Debian's, without TLS)
+receives the same sets as its own commands; its time ends when its queue is empty. The Precast server has a process for each processor. Both
+use the same PostgreSQL programs with the same settings. All processes share the processors; CPU time excludes the load.
 """
 
 import asyncio
@@ -37,7 +36,7 @@ from bench.load import Load
 from bench.report import Goal, finish, parse_quick, print_rows
 from lab import puppetdb
 from lab.fact_documents import facts_of, name_of
-from lab.fact_load import Order
+from lab.fact_load import FactBatch
 from lab.postgres import PostgresServer
 from lab.site import Site
 from precast.agent.identity.enrolment import Identity
@@ -48,13 +47,13 @@ DEBIAN_PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 TIMES_TARGET, UNCHANGED_TARGET, VOLATILE_TARGET = 50.0, 5.0, 2048.0
 DEADLINE_S = 600.0
 QUIET_S = 0.4
-# As a server is run: the processes of one on SQLite share its one writer.
+# As in production; on SQLite the processes share one writer.
 WORKERS = ["--workers", str(os.cpu_count())]
 
 
 class Size(NamedTuple):
-    """How much a run does. In each part of a turn every node sends so many changed sets, and five times as many unchanged: they take as
-    long."""
+    """The size of a benchmark run. In each part of a turn every node sends `rounds` changed sets, and five times as many unchanged sets,
+    which take about as long."""
 
     nodes: int
     turns: int
@@ -67,8 +66,8 @@ UNCHANGED_ROUNDS = 5
 PARTS = 2
 
 
-class Measured(NamedTuple):
-    """Sets of one sort on one server, how long they took, and CPU of the server and of its database."""
+class Measurement(NamedTuple):
+    """Sets of one sort on one server, their duration, and the CPU time of the server and of its database."""
 
     whose: str
     sort: str
@@ -91,27 +90,27 @@ class Measured(NamedTuple):
         }
 
 
-def together(rows: Sequence[Measured]) -> Measured:
-    """All that was measured of one sort on one server."""
+def merge_measurements(rows: Sequence[Measurement]) -> Measurement:
+    """Add up the measurements of one sort on one server."""
     sums = (sum(column) for column in list(zip(*rows, strict=True))[2:])
-    return Measured(rows[0].whose, rows[0].sort, *sums)
+    return Measurement(rows[0].whose, rows[0].sort, *sums)
 
 
-class Asks(NamedTuple):
-    """What a server's database is asked: how many sets wait, are decided upon, and are stored of which only the volatile part came."""
+class DatabaseCounts(NamedTuple):
+    """Counts from a server's database: sets in the inbox, sets with a decision, and sets of which only the volatile part was sent."""
 
     waiting: Callable[[], int]
     decided: Callable[[], int]
     refreshed: Callable[[], int]
 
 
-class Side(NamedTuple):
-    """A server under load: whose it is, how much of its work is left and done, and how many bytes of log it writes meanwhile."""
+class ServerUnderLoad(NamedTuple):
+    """A server under load: its product, its processes, the counts of its database, and the bytes it writes to the database's log."""
 
     whose: str
     server_pid: int
     database_pid: int | None
-    asks: Asks
+    counts: DatabaseCounts
     log: Callable[[], AbstractContextManager[Callable[[], int]]]
 
     def cpu_s(self) -> tuple[float, float]:
@@ -124,30 +123,30 @@ WAITING = "SELECT count(*) FROM fact_inbox"
 WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
 
 
-def asking(ask: Callable[[str], int]) -> Asks:
-    """Of a server of ours, with whoever asks its database."""
-    return Asks(partial(ask, WAITING), partial(ask, DECIDED), partial(ask, REFRESHED))
+def make_counts(ask: Callable[[str], int]) -> DatabaseCounts:
+    """The counts of a Precast server, read with a function that runs a query."""
+    return DatabaseCounts(partial(ask, WAITING), partial(ask, DECIDED), partial(ask, REFRESHED))
 
 
 @contextmanager
-def on_sqlite(directory: Path) -> Iterator[tuple[Site, Side]]:
+def on_sqlite(directory: Path) -> Iterator[tuple[Site, ServerUnderLoad]]:
     with Site(directory, words=WORKERS) as site:
         database = directory / "precast.db"
         connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True, isolation_level=None)
-        # While somebody reads what is only in the log, that is not begun anew: the frames it has more are what was written.
+        # An open read transaction prevents SQLite from resetting the log: the number of new frames is what was written.
         reader = sqlite3.connect(f"file:{database}?mode=ro", uri=True, isolation_level=None)
 
-        # Open until the end: to close it would drop every lock that this process has on it, the reader's too.
+        # Open until the end: closing it would drop every lock of this process on the file, the reader's too.
         index = os.open(database.with_name("precast.db-shm"), os.O_RDONLY)
 
         def frames() -> tuple[int, int]:
-            """The number of the last frame, and of the last that is in the file too, from the log's index."""
+            """The numbers of the last frame and of the last checkpointed frame, from the log's index."""
             head = os.pread(index, 100, 0)
             return struct.unpack_from("=I", head, 16)[0], struct.unpack_from("=I", head, 96)[0]
 
         @contextmanager
         def log() -> Iterator[Callable[[], int]]:
-            until(lambda: frames()[0] != frames()[1])  # a server notes every few seconds that it is there
+            wait_until(lambda: frames()[0] != frames()[1])  # a server writes its heartbeat every few seconds
             reader.execute("BEGIN")
             reader.execute(WAITING).fetchone()
             before = frames()[0]
@@ -157,14 +156,14 @@ def on_sqlite(directory: Path) -> Iterator[tuple[Site, Side]]:
         def ask(sql: str) -> int:
             return int(connection.execute(sql).fetchone()[0])
 
-        yield site, Side("precast, SQLite", site.pid, None, asking(ask), log)
+        yield site, ServerUnderLoad("precast, SQLite", site.pid, None, make_counts(ask), log)
         reader.close()
         connection.close()
         os.close(index)
 
 
 @contextmanager
-def on_postgres(directory: Path, server: PostgresServer) -> Iterator[tuple[Site, Side]]:
+def on_postgres(directory: Path, server: PostgresServer) -> Iterator[tuple[Site, ServerUnderLoad]]:
     url = server.url(server.create_database())
     with Site(directory, url, words=WORKERS) as site, asyncio.Runner() as runner:
         connection = runner.run(asyncpg.connect(url))
@@ -178,71 +177,71 @@ def on_postgres(directory: Path, server: PostgresServer) -> Iterator[tuple[Site,
             yield lambda: ask(WAL) - before
 
         whose = f"precast, PostgreSQL {connection.get_server_version().major}"
-        yield site, Side(whose, site.pid, server.pid, asking(ask), log)
+        yield site, ServerUnderLoad(whose, site.pid, server.pid, make_counts(ask), log)
         runner.run(connection.close())
 
 
 def family(pid: int) -> dict[int, float]:
-    """A process and all that it has started and that live, each with its CPU and that of its dead children."""
+    """A process and its living descendants, each with its CPU time and that of its dead children."""
     tick = os.sysconf("SC_CLK_TCK")
-    found: dict[int, tuple[int, float]] = {}
+    processes: dict[int, tuple[int, float]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        found[int(stat.parent.name)] = (int(fields[1]), sum(map(int, fields[11:15])) / tick)
+        processes[int(stat.parent.name)] = (int(fields[1]), sum(map(int, fields[11:15])) / tick)
     members = {pid}
-    while more := {child for child, (parent, _) in found.items() if parent in members} - members:
+    while more := {child for child, (parent, _) in processes.items() if parent in members} - members:
         members |= more
-    return {one: found[one][1] for one in members if one in found}
+    return {member: processes[member][1] for member in members if member in processes}
 
 
 def family_cpu_s(pid: int) -> float:
-    """CPU of a process and of all that it has started, living or dead."""
+    """CPU time of a process and of all its descendants, living or dead."""
     return sum(family(pid).values())
 
 
-def until(is_done: Callable[[], bool]) -> float:
-    """Wait; when it was so, on the clock of the load."""
+def wait_until(is_done: Callable[[], bool]) -> float:
+    """Wait for a condition, and return the time when it was met, on the clock of the load."""
     end_s = time.monotonic() + DEADLINE_S
     while not is_done():
         if time.monotonic() > end_s:
-            raise RuntimeError("the sets were not worked off in time")
+            raise RuntimeError("the server did not process the sets in time")
         time.sleep(0.01)
     return time.monotonic()
 
 
-def until_quiet() -> None:
-    """Wait until nobody here does much: what one sort leaves to be done later should not be counted as another's."""
+def wait_until_quiet() -> None:
+    """Wait until all processes of the benchmark are idle, so that deferred work of one sort is not counted for another."""
 
     def is_quiet() -> bool:
         busy_s = family_cpu_s(os.getpid())
         time.sleep(QUIET_S)
         return family_cpu_s(os.getpid()) - busy_s < QUIET_S / 10
 
-    until(is_quiet)
+    wait_until(is_quiet)
 
 
-def measured(load: Load, side: Side, sort: str, order: Order) -> Measured:
-    """Send and wait until everything is decided upon. What counts is stored; what was replaced before anyone looked at it does not."""
-    until_quiet()
-    stored = side.asks.decided if order.is_whole else side.asks.refreshed
+def measure_batch(load: Load, side: ServerUnderLoad, sort: str, batch: FactBatch) -> Measurement:
+    """Send a batch and wait until the inbox is empty. Only stored sets count, not sets that were replaced in the inbox."""
+    wait_until_quiet()
+    stored = side.counts.decided if batch.is_whole else side.counts.refreshed
     before, cpu_before = stored(), side.cpu_s()
-    load.send_all(order)
-    ended_s = until(lambda: not side.asks.waiting())
+    load.send_all(batch)
+    ended_s = wait_until(lambda: not side.counts.waiting())
     server_s, database_s = (now - then for now, then in zip(side.cpu_s(), cpu_before, strict=True))
     sent = load.sent()
-    found = Measured(side.whose, sort, stored() - before, ended_s - sent.started_s, server_s, database_s)
+    found = Measurement(side.whose, sort, stored() - before, ended_s - sent.started_s, server_s, database_s)
     print(f"{found.whose}, {sort}: {found.per_s:,.0f} sets/s", file=sys.stderr, flush=True)
     return found
 
 
 class Turn(NamedTuple):
-    """What was measured at about the same time: the machine's speed changes within minutes."""
+    """Measurements taken at about the same time, because the machine's speed changes within minutes."""
 
-    changed: Measured
-    unchanged: Measured
+    changed: Measurement
+    unchanged: Measurement
     written: int  # bytes, for the unchanged
 
     @property
@@ -250,10 +249,10 @@ class Turn(NamedTuple):
         return self.unchanged.per_s / self.changed.per_s
 
 
-class Ours:
-    """A server of ours with its nodes."""
+class PrecastBench:
+    """A Precast server with its nodes."""
 
-    def __init__(self, site: Site, side: Side, size: Size) -> None:
+    def __init__(self, site: Site, side: ServerUnderLoad, size: Size) -> None:
         self._site, self.side, self._size = site, side, size
         self._upgrades = self._ticks = 0
         enrol(site, size.nodes)
@@ -262,21 +261,21 @@ class Ours:
     def _connect(self, how: str) -> Load:
         return Load("lab.fact_load", how, self._site.port, self._size.nodes, self._site.directory)
 
-    def first(self) -> Measured:
-        return measured(self._load, self.side, "new", Order())
+    def first(self) -> Measurement:
+        return measure_batch(self._load, self.side, "new", FactBatch())
 
     def turn(self) -> Turn:
         changed, unchanged, bytes_written = zip(*(self._part() for _ in range(PARTS)), strict=True)
-        return Turn(together(changed), together(unchanged), sum(bytes_written))
+        return Turn(merge_measurements(changed), merge_measurements(unchanged), sum(bytes_written))
 
-    def _part(self) -> tuple[Measured, Measured, int]:
+    def _part(self) -> tuple[Measurement, Measurement, int]:
         changed = self._changed("changed")
         with self.side.log() as written:
             unchanged = self._unchanged("unchanged")
             return changed, unchanged, written()
 
-    def by_request(self) -> list[Measured]:
-        """The same in HTTPS requests; the sessions are over then."""
+    def by_request(self) -> list[Measurement]:
+        """Measure HTTPS requests, after closing the sessions."""
         self._load.close()
         self._load = self._connect("requests")
         return [self._changed("changed, by request"), self._unchanged("unchanged, by request")]
@@ -285,44 +284,44 @@ class Ours:
         self._load.close()
 
     def check(self) -> None:
-        """What the server shows of a node is what it has sent last: what is stored as it came can be read. Raises RuntimeError."""
+        """Check that the server shows the facts that a node has sent last. Raises RuntimeError."""
         shown = self._site.run("facts", "show", name_of(0))["facts"]
         if shown != merge(*facts_of(0, self._upgrades, 60 * self._ticks)):
             raise RuntimeError(f"{self.side.whose} does not show what was sent")
 
-    def _changed(self, sort: str) -> Measured:
-        order = Order(upgrades=self._upgrades + 1, rounds=self._size.rounds)
+    def _changed(self, sort: str) -> Measurement:
+        batch = FactBatch(upgrades=self._upgrades + 1, rounds=self._size.rounds)
         self._upgrades += self._size.rounds
-        return measured(self._load, self.side, sort, order)
+        return measure_batch(self._load, self.side, sort, batch)
 
-    def _unchanged(self, sort: str) -> Measured:
+    def _unchanged(self, sort: str) -> Measurement:
         rounds = UNCHANGED_ROUNDS * self._size.rounds
-        order = Order(upgrades=self._upgrades, tick=60 * (self._ticks + 1), is_whole=False, rounds=rounds)
+        batch = FactBatch(upgrades=self._upgrades, tick=60 * (self._ticks + 1), is_whole=False, rounds=rounds)
         self._ticks += rounds
-        return measured(self._load, self.side, sort, order)
+        return measure_batch(self._load, self.side, sort, batch)
 
 
-class Theirs:
-    """PuppetDB, which gets the same sets as its own commands. It is not warmed up, which favours us while it still compiles itself."""
+class PuppetDbBench:
+    """PuppetDB, which receives the same sets as its own commands. It is not warmed up, which favours Precast at the beginning."""
 
     def __init__(self, peer: puppetdb.PuppetDb, size: Size) -> None:
         self._load = Load("lab.fact_load", "puppetdb", peer.port, size.peer_nodes)
         whose = f"PuppetDB {peer.version}"
-        self._side = Side(
+        self._side = ServerUnderLoad(
             whose,
             peer.pid,
             peer.postgres.pid,
-            Asks(peer.waiting, peer.processed, lambda: 0),
+            DatabaseCounts(peer.waiting, peer.processed, lambda: 0),
             lambda: nullcontext(lambda: 0),
         )
         self._upgrades = 0
 
-    def first(self) -> Measured:
-        return measured(self._load, self._side, "new", Order())
+    def first(self) -> Measurement:
+        return measure_batch(self._load, self._side, "new", FactBatch())
 
-    def turn(self) -> Measured:
+    def turn(self) -> Measurement:
         self._upgrades += 1
-        return measured(self._load, self._side, "changed", Order(upgrades=self._upgrades))
+        return measure_batch(self._load, self._side, "changed", FactBatch(upgrades=self._upgrades))
 
     def close(self) -> None:
         self._load.close()
@@ -331,39 +330,42 @@ class Theirs:
 def enrol(site: Site, count: int) -> None:
     token = site.run("token", "enrol", "*.example.org", "--uses", str(count))["token"]
 
-    def one(node: int) -> None:
+    def enrol_node(node: int) -> None:
         while True:
             try:
                 Identity(site.directory / "nodes" / name_of(node)).enrol(site.url, token, name_of(node))
-            except LimitedError:  # all of them come from one address
+            except LimitedError:  # all nodes have the same address
                 time.sleep(0.5)
             else:
                 return
 
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(one, range(count)))
+        list(threads.map(enrol_node, range(count)))
 
 
-class Found(NamedTuple):
-    """All of a run: what each measured, turn by turn."""
+class BenchResult(NamedTuple):
+    """All measurements of a benchmark run, turn by turn."""
 
-    new: dict[str, Measured]
+    new: dict[str, Measurement]
     turns: dict[str, list[Turn]]
-    by_request: list[Measured]
-    peer_new: Measured | None
-    peer_turns: list[Measured]
+    by_request: list[Measurement]
+    peer_new: Measurement | None
+    peer_turns: list[Measurement]
 
     @property
-    def rows(self) -> list[Measured]:
-        rows: list[Measured] = []
+    def rows(self) -> list[Measurement]:
+        rows: list[Measurement] = []
         for whose, turns in self.turns.items():
-            sorts = together([turn.changed for turn in turns]), together([turn.unchanged for turn in turns])
-            rows += [self.new[whose], *sorts, *(one for one in self.by_request if one.whose == whose)]
-        return rows + ([self.peer_new, together(self.peer_turns)] if self.peer_new is not None else [])
+            sorts = (
+                merge_measurements([turn.changed for turn in turns]),
+                merge_measurements([turn.unchanged for turn in turns]),
+            )
+            rows += [self.new[whose], *sorts, *(row for row in self.by_request if row.whose == whose)]
+        return rows + ([self.peer_new, merge_measurements(self.peer_turns)] if self.peer_new is not None else [])
 
     @property
     def written(self) -> dict[str, float]:
-        """Bytes for a set of which only uptime and memory have changed."""
+        """Bytes written for a set in which only uptime and memory changed."""
         return {
             whose: sum(turn.written for turn in turns) / sum(turn.unchanged.sets for turn in turns)
             for whose, turns in self.turns.items()
@@ -375,7 +377,7 @@ class Found(NamedTuple):
 
     @property
     def peer_times(self) -> dict[str, list[float]]:
-        """How many times as many changed sets as the peer, turn by turn."""
+        """The ratio of changed sets to those of the peer, turn by turn."""
         return {
             whose: [ours.changed.per_s / theirs.per_s for ours, theirs in zip(turns, self.peer_turns, strict=True)]
             for whose, turns in self.turns.items()
@@ -388,33 +390,33 @@ class Found(NamedTuple):
         return {} if peer is None else {whose: row.per_s / peer.per_s for whose, row in self.new.items()}
 
 
-def measure(places: ExitStack, directory: Path, size: Size, programs: Path | None, has_peer: bool) -> Found:
-    """All servers at once, each in its turn."""
-    ours: list[Ours] = []
+def measure(places: ExitStack, directory: Path, size: Size, programs: Path | None, has_peer: bool) -> BenchResult:
+    """Start all servers, and measure them in turns."""
+    ours: list[PrecastBench] = []
     server = places.enter_context(PostgresServer(programs=programs))
     for opened in (on_sqlite(directory / "sqlite"), on_postgres(directory / "postgres", server)):
-        one = Ours(*places.enter_context(opened), size)
-        places.callback(one.close)
-        ours.append(one)
-    theirs: Theirs | None = None
+        bench = PrecastBench(*places.enter_context(opened), size)
+        places.callback(bench.close)
+        ours.append(bench)
+    theirs: PuppetDbBench | None = None
     if has_peer:
-        assert programs is not None, "looked at before"
-        theirs = Theirs(places.enter_context(puppetdb.PuppetDb(programs)), size)
+        assert programs is not None, "checked by the caller"
+        theirs = PuppetDbBench(places.enter_context(puppetdb.PuppetDb(programs)), size)
         places.callback(theirs.close)
-    new = {one.side.whose: one.first() for one in ours}
+    new = {bench.side.whose: bench.first() for bench in ours}
     peer_new = theirs.first() if theirs is not None else None
-    turns: dict[str, list[Turn]] = {one.side.whose: [] for one in ours}
-    peer_turns: list[Measured] = []
+    turns: dict[str, list[Turn]] = {bench.side.whose: [] for bench in ours}
+    peer_turns: list[Measurement] = []
     for _ in range(size.turns):
-        for one in ours:
-            turns[one.side.whose].append(one.turn())
-            one.check()
+        for bench in ours:
+            turns[bench.side.whose].append(bench.turn())
+            bench.check()
         if theirs is not None:
             peer_turns.append(theirs.turn())
-    return Found(new, turns, [row for one in ours for row in one.by_request()], peer_new, peer_turns)
+    return BenchResult(new, turns, [row for bench in ours for row in bench.by_request()], peer_new, peer_turns)
 
 
-def goals(found: Found, why: str | None) -> list[Goal]:
+def goals(found: BenchResult, why: str | None) -> list[Goal]:
     unchanged = min(map(statistics.median, found.unchanged_times.values()))
     bytes_written = max(found.written.values())
     # The least of both sorts on both databases.
@@ -444,7 +446,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, ExitStack() as places:
         found = measure(places, Path(name), size, programs, why is None)
     heads = ["sets of 20 KB", "sort", "sets", "per s", "server CPU ms", "database CPU ms"]
-    print_rows(heads, [(one.whose, one.sort, *one.figures.values()) for one in found.rows])
+    print_rows(heads, [(row.whose, row.sort, *row.figures.values()) for row in found.rows])
     print()
     print_rows(["only uptime and memory changed", "bytes written a set"], list(found.written.items()))
     by_turn = {
@@ -454,14 +456,14 @@ def main() -> None:
     }
     for what, sides in by_turn.items():
         for whose, times in sides.items():
-            print(f"{what}, turn by turn, {whose}: {', '.join(f'{one:.1f}' for one in times)}")
+            print(f"{what}, turn by turn, {whose}: {', '.join(f'{ratio:.1f}' for ratio in times)}")
     if why:
         print(f"\nnot measured: {why}")
     figures = {
         "sets": {f"{row.whose}, {row.sort}": row.figures for row in found.rows},
         "bytes_written_when_only_volatile": {whose: round(count) for whose, count in found.written.items()},
         "times_by_turn": {
-            what: {whose: [round(one, 2) for one in times] for whose, times in sides.items()}
+            what: {whose: [round(ratio, 2) for ratio in times] for whose, times in sides.items()}
             for what, sides in by_turn.items()
             if sides
         },

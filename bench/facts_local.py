@@ -1,9 +1,9 @@
-"""Collecting facts on a node: time and memory of one collection, with facter beside it if it is installed.
+"""Time and memory of one collection of facts on a node, compared with facter if it is installed.
 
     .venv/bin/python bench/facts_local.py [--quick]
 
-"Again" is what the daemon does: one more collection in a process that has everything loaded. The large machine is made of files: 256
-processors, 500 interfaces, 1,000 mounts. CPU is user and system time together; of commands it includes all that they start.
+"Again" is what the daemon does: one more collection in a process that has everything loaded. The large machine consists of files: 256
+processors, 500 interfaces, 1,000 mounts. CPU is user plus system time; for commands it includes their child processes.
 """
 
 import json
@@ -28,7 +28,7 @@ TARGET_CPU_MS = 200
 
 Cost = dict[str, float]
 
-# Prints the KB of a process before and after it has loaded and run the collection, and at most.
+# Prints the memory of a process in KB: before and after it has loaded the collector, after the collections, and at its peak.
 MEMORY = """
 import re
 from pathlib import Path
@@ -46,7 +46,7 @@ print(before, loaded, kb("VmRSS"), kb("VmHWM"))
 """
 
 
-def measured(rounds: int, work: Callable[[], object], whose: int) -> Cost:
+def measure(rounds: int, work: Callable[[], object], whose: int) -> Cost:
     """Medians over rounds, in milliseconds. `whose` is RUSAGE_SELF or RUSAGE_CHILDREN."""
     wall, cpu = [], []
     for _ in range(rounds):
@@ -64,15 +64,15 @@ def _cpu_s(whose: int) -> float:
 
 def command(rounds: int, *words: str) -> Cost:
     def run() -> None:
-        # Facter exits with 1 for any file that it could not read, and prints all the same.
+        # Facter exits with 1 if it could not read a file, and prints the facts anyway.
         done = subprocess.run(words, capture_output=True, timeout=60, check=False)
         assert json.loads(done.stdout)
 
-    return measured(rounds, run, resource.RUSAGE_CHILDREN)
+    return measure(rounds, run, resource.RUSAGE_CHILDREN)
 
 
 def large_machine(root: Path) -> Machine:
-    """Files of a machine with a lot of everything."""
+    """Write the files of a large machine."""
     zero = "0" * 32
     files = {
         "etc/os-release": 'ID=debian\nNAME="Debian GNU/Linux"\nVERSION_ID="12"\n',
@@ -103,10 +103,10 @@ def main() -> None:
     is_quick = parse_quick(__doc__)
     rounds = 5 if is_quick else 30
     here = Collector(all_sources(Machine(Path("/"), RunningKernel())))
-    costs: dict[str, Cost] = {"precast, again": measured(rounds * 4, here.collect, resource.RUSAGE_SELF)}
+    costs: dict[str, Cost] = {"precast, again": measure(rounds * 4, here.collect, resource.RUSAGE_SELF)}
     with tempfile.TemporaryDirectory() as name:
         large = Collector(all_sources(large_machine(Path(name))))
-        costs["precast, large machine"] = measured(rounds, large.collect, resource.RUSAGE_SELF)
+        costs["precast, large machine"] = measure(rounds, large.collect, resource.RUSAGE_SELF)
     costs["precast facts local --json"] = command(rounds, PRECAST, "facts", "local", "--json")
     if shutil.which("facter"):
         costs["facter --json"] = command(rounds, "facter", "--json")

@@ -1,13 +1,13 @@
-"""Asking for catalogs: nodes that have theirs, nodes that fetch it whole, and a release to a connected fleet; with puppetserver beside it.
+"""How fast the server answers requests for catalogs, known and new, and a release to a connected fleet; compared with puppetserver.
 
     .venv/bin/python bench/fetch.py [--quick]
 
-A real `precast server` with a process for each processor, on SQLite; in another process every node with its own connection and
-certificate, over TLS 1.3. The catalog has about 460 resources. Nodes ask in turn, whether what they have is still right, which is
-answered with 304. puppetserver (Debian's, without TLS, its default of interpreters, environments kept) is asked as its agents ask, for a
-catalog of as many resources, after it was warmed up: it compiles at every request. The machine's speed changes within minutes, so both
-take turns: a round of ours, a round of theirs; the goal is the middle one of the rounds' ratios. The release is made by a command; each
-node is told over its session and fetches over a new connection; the time ends when the last one has the catalog.
+A real `precast server` runs with a process for each processor, on SQLite; in another process every node has its own connection and
+certificate, over TLS 1.3. The catalog has about 460 resources. Nodes ask in turn whether their catalog is still current, and the server
+answers 304. puppetserver (Debian's, without TLS, with its default number of interpreters and cached environments) receives requests as from
+its agents, for a catalog of as many resources, after a warm-up: it compiles at every request. The machine's speed changes within minutes,
+so both take turns; the goal is the median of the rounds' ratios. A command makes the release; each node is notified over its session and
+fetches over a new connection; the time ends when the last node has the catalog.
 """
 
 import os
@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bench.compiling import environment, realistic
+from bench.compile_cases import environment, realistic
 from bench.facts import family_cpu_s
 from bench.load import Load
 from bench.report import Goal, finish, parse_quick, print_rows
 from bench.swarm import Clients
 from lab import fleet, puppetserver
-from lab.catalog_load import Answered, Order
+from lab.catalog_load import FetchBatch, FetchResult
 from lab.site import Site
 from precast.base import canonical, digests, https
 
@@ -39,7 +39,7 @@ AT_ONCE = 128
 
 
 class Size(NamedTuple):
-    """How much a run does."""
+    """The size of a benchmark run."""
 
     nodes: int
     known: int  # requests of nodes that have their catalog
@@ -52,8 +52,8 @@ class Size(NamedTuple):
 QUICK, FULL = Size(200, 8_000, 1, 1_000, 0, 0), Size(1_000, 40_000, 5, 5_000, 12, 8)
 
 
-class Measured(NamedTuple):
-    """One sort of requests."""
+class Measurement(NamedTuple):
+    """The measurement of one sort of requests."""
 
     whose: str
     sort: str
@@ -67,30 +67,30 @@ class Measured(NamedTuple):
         return {"requests": self.requests, "per_s": round(self.per_s, 3), "server_cpu_us": round(self.server_us, 1)}
 
 
-def ask(load: Load, site: Site, sort: str, order: Order, status: str) -> Measured:
-    """Have the nodes ask; every answer must be of one status."""
+def ask(load: Load, site: Site, sort: str, batch: FetchBatch, status: str) -> Measurement:
+    """Let the nodes send requests, all of which must be answered with one status."""
     cpu_s = family_cpu_s(site.pid)
-    came = load.ask(order, Answered)
-    if came.statuses != {status: order.requests}:
-        raise SystemExit(f"not all of {order.requests} answers are {status}: {came.statuses}")
-    count = order.requests
+    result = load.ask(batch, FetchResult)
+    if result.statuses != {status: batch.requests}:
+        raise SystemExit(f"not all of {batch.requests} answers are {status}: {result.statuses}")
+    count = batch.requests
     server_us = (family_cpu_s(site.pid) - cpu_s) / count * 1e6
-    return Measured("precast", sort, count, count / came.wall_s, server_us, came.cpu_s / count * 1e6)
+    return Measurement("precast", sort, count, count / result.wall_s, server_us, result.cpu_s / count * 1e6)
 
 
 def send_facts(site: Site, directory: Path, names: list[str]) -> None:
-    """What the nodes are, so that the server can decide for them."""
+    """Send the facts of all nodes, so that the server can compile for them."""
 
-    def one(name: str) -> None:
+    def send_node_facts(name: str) -> None:
         number = int(name.removeprefix("node"))
         address = f"10.{number // 62500}.{number // 250 % 250}.{number % 250 + 1}"
         stable = {"os": {"name": "Debian", "family": "Debian"}, "networking": {"hostname": name, "ip": address}}
         body = canonical.encode({"digest": digests.of_value(stable), "volatile": {}, "stable": stable})
-        came = https.call(site.url, fleet.context(directory, name), "POST", "/v1/facts", body)
-        assert came.status == 200, came
+        answer = https.call(site.url, fleet.context(directory, name), "POST", "/v1/facts", body)
+        assert answer.status == 200, answer
 
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(one, names))
+        list(threads.map(send_node_facts, names))
 
 
 def deploy(site: Site, code: Path, resources: int) -> None:
@@ -99,14 +99,14 @@ def deploy(site: Site, code: Path, resources: int) -> None:
 
 
 def release(site: Site, count: int) -> float:
-    """Wait until everything is staged, then release; how long the command took."""
+    """Wait until all catalogs are staged, release them, and return the duration of the command."""
     end_s = time.monotonic() + DEADLINE_S
     while True:
         preview: dict[str, Any] = site.run("release", "--preview", "node*")
         if not preview["left_out"] and preview["nodes"] - preview["unchanged"] == count:
             break
         if time.monotonic() > end_s:
-            raise SystemExit(f"not everything was staged: {str(preview)[:500]}")
+            raise SystemExit(f"not all catalogs were staged: {str(preview)[:500]}")
         time.sleep(0.5)
     began_s = time.monotonic()
     done = site.run("release", "node*", "--why", "a benchmark")
@@ -115,35 +115,35 @@ def release(site: Site, count: int) -> float:
 
 
 class Round(NamedTuple):
-    """Nodes that have their catalog, and puppetserver's turn right after them, if there is one."""
+    """A round of nodes that have their catalog, followed by a round of puppetserver if it is measured."""
 
-    known: Measured
-    compiled: Measured | None
+    known: Measurement
+    compiled: Measurement | None
 
     @property
     def times(self) -> float | None:
         return None if self.compiled is None else self.known.per_s / self.compiled.per_s
 
 
-class Ours(NamedTuple):
-    """What was measured of us, round by round beside the peer."""
+class PrecastResult(NamedTuple):
+    """The measurements of Precast, round by round with those of the peer."""
 
-    whole: Measured
+    whole: Measurement
     rounds: list[Round]
     released: dict[str, float]
 
     @property
-    def rows(self) -> list[Measured]:
-        """The middle of the rounds for each, because the machine is shared."""
-        peers = [one.compiled for one in self.rounds if one.compiled is not None]
-        return [self.whole, _middle([one.known for one in self.rounds]), *([_middle(peers)] if peers else ())]
+    def rows(self) -> list[Measurement]:
+        """The median round of each, because the machine is shared."""
+        peers = [round_.compiled for round_ in self.rounds if round_.compiled is not None]
+        return [self.whole, _median([round_.known for round_ in self.rounds]), *([_median(peers)] if peers else ())]
 
 
-def _middle(rows: list[Measured]) -> Measured:
+def _median(rows: list[Measurement]) -> Measurement:
     return sorted(rows, key=lambda row: row.per_s)[len(rows) // 2]
 
 
-def measure(place: Path, size: Size, peer: Callable[[], Measured] | None) -> Ours:
+def measure(place: Path, size: Size, peer: Callable[[], Measurement] | None) -> PrecastResult:
     nodes = place / "nodes"
     nodes.mkdir()
     with Site(place / "site", words=["--workers", str(os.cpu_count())]) as site:
@@ -153,14 +153,14 @@ def measure(place: Path, size: Size, peer: Callable[[], Measured] | None) -> Our
         release(site, size.nodes)
         load = Load("lab.catalog_load", site.url, nodes, size.nodes)
         try:
-            whole = ask(load, site, "whole", Order(max(size.whole, size.nodes), AT_ONCE, is_new=True), "200")
+            whole = ask(load, site, "whole", FetchBatch(max(size.whole, size.nodes), AT_ONCE, is_new=True), "200")
             rounds = [
-                Round(ask(load, site, "known", Order(size.known, AT_ONCE), "304"), peer() if peer else None)
+                Round(ask(load, site, "known", FetchBatch(size.known, AT_ONCE), "304"), peer() if peer else None)
                 for _ in range(size.rounds)
             ]
         finally:
             load.close()
-        return Ours(whole, rounds, measure_release(site, nodes, place / "code", size.nodes))
+        return PrecastResult(whole, rounds, measure_release(site, nodes, place / "code", size.nodes))
 
 
 def measure_release(site: Site, nodes: Path, code: Path, count: int) -> dict[str, float]:
@@ -179,8 +179,8 @@ def measure_release(site: Site, nodes: Path, code: Path, count: int) -> dict[str
 
 
 @contextmanager
-def warm_puppetserver(size: Size) -> Iterator[Callable[[], Measured]]:
-    """A puppetserver that has compiled some catalogs; each call is a round of requests to it."""
+def warm_puppetserver(size: Size) -> Iterator[Callable[[], Measurement]]:
+    """A puppetserver that has compiled some catalogs. Each call sends a round of requests."""
     machine = realistic.node()
     peer = puppetserver.PuppetServer()
     environment.write(realistic.files(), peer.environments / "production")
@@ -189,15 +189,15 @@ def warm_puppetserver(size: Size) -> Iterator[Callable[[], Measured]]:
         def ask(_: int) -> int:
             return len(msgspec.json.decode(peer.catalog(machine.certname, machine.facts))["resources"])
 
-        def one_round() -> Measured:
+        def measure_round() -> Measurement:
             cpu_s, began_s = family_cpu_s(peer.pid), time.monotonic()
             list(threads.map(ask, range(size.peer)))
             wall_s = time.monotonic() - began_s
             server_us = (family_cpu_s(peer.pid) - cpu_s) / size.peer * 1e6
-            return Measured("puppetserver", "compiled", size.peer, size.peer / wall_s, server_us, None)
+            return Measurement("puppetserver", "compiled", size.peer, size.peer / wall_s, server_us, None)
 
         assert statistics.median(threads.map(ask, range(size.peer_warm))) > RESOURCES * 0.9
-        yield one_round
+        yield measure_round
 
 
 def main() -> None:
@@ -214,7 +214,7 @@ def main() -> None:
     print_rows(["release to connected nodes", *released], [("precast", *released.values())])
     if why:
         print(f"\nnot measured: {why}")
-    ratios = [one.times for one in ours.rounds if one.times is not None]
+    ratios = [round_.times for round_ in ours.rounds if round_.times is not None]
     times = statistics.median(ratios) if ratios else None
     if ratios:
         print(f"\ntimes puppetserver, round by round: {', '.join(f'{ratio:,.0f}' for ratio in ratios)}")

@@ -1,4 +1,4 @@
-"""The process of the nodes: a load that connects before anything is timed, then answers each order, with a line or with two."""
+"""Starts and controls the process of the nodes: it connects before the clock starts, then answers each batch with one or two lines."""
 
 import subprocess
 import sys
@@ -7,14 +7,14 @@ from typing import TypeVar
 
 import msgspec
 
-from lab.fact_load import ALL_ANSWERED, Sent
+from lab.fact_load import ALL_ANSWERED, SendResult
 
 ROOT = Path(__file__).resolve().parent.parent
 Form = TypeVar("Form", bound=msgspec.Struct)
 
 
 class Load:
-    """Made by `python -m MODULE WORDS`, in a process of its own; whoever makes it closes it."""
+    """A process `python -m MODULE WORDS`. The caller must close it."""
 
     def __init__(self, module: str, *words: object) -> None:
         self._process = subprocess.Popen(
@@ -26,24 +26,24 @@ class Load:
         )
         assert self._readline() == "connected\n", "the load could not connect"
 
-    def ask(self, order: msgspec.Struct, form: type[Form]) -> Form:
-        """What it answers to an order."""
-        self._order(order)
+    def ask(self, batch: msgspec.Struct, form: type[Form]) -> Form:
+        """What it answers to an batch."""
+        self._send_batch(batch)
         return msgspec.json.decode(self._readline(), type=form)
 
-    def send(self, order: msgspec.Struct) -> Sent:
+    def send(self, batch: msgspec.Struct) -> SendResult:
         """Have something sent by every node, by a load that answers with one line. Raises RuntimeError if not everything was taken."""
-        self._order(order)
+        self._send_batch(batch)
         return self.sent()
 
-    def send_all(self, order: msgspec.Struct) -> None:
-        """The same with a load that says when all is answered, before it looks at the answers: what it thinks of them is `sent`."""
-        self._order(order)
-        assert self._readline() == ALL_ANSWERED + "\n", "the load could not go on"
+    def send_all(self, batch: msgspec.Struct) -> None:
+        """Send a batch with a load that reports the arrival of all responses before it checks them; `sent` then returns the result."""
+        self._send_batch(batch)
+        assert self._readline() == ALL_ANSWERED + "\n", "the load failed"
 
-    def sent(self) -> Sent:
-        """What became of what was sent. Raises RuntimeError if not everything was taken."""
-        sent = msgspec.json.decode(self._readline(), type=Sent)
+    def sent(self) -> SendResult:
+        """The result of the last batch. Raises RuntimeError if the server refused a part of it."""
+        sent = msgspec.json.decode(self._readline(), type=SendResult)
         if sent.accepted != sent.sent:
             raise RuntimeError(f"{sent.sent - sent.accepted} of {sent.sent} were refused: {sent.refused}")
         return sent
@@ -51,9 +51,9 @@ class Load:
     def close(self) -> None:
         self._process.communicate()
 
-    def _order(self, order: msgspec.Struct) -> None:
+    def _send_batch(self, batch: msgspec.Struct) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(msgspec.json.encode(order).decode() + "\n")
+        self._process.stdin.write(msgspec.json.encode(batch).decode() + "\n")
         self._process.stdin.flush()
 
     def _readline(self) -> str:

@@ -1,9 +1,9 @@
-"""How fast the net kernel is: build, run and check a large layered graph, beside others that can order one.
+"""How fast the net kernel builds, runs and checks a large layered graph, compared with libraries that sort one.
 
     .venv/bin/python bench/net.py [--quick]
 
-The graph: layers of 1,000 steps, each needing two or three of the layer before. Times are wall clock, of the least disturbed of several
-rounds.
+The graph has layers of 1,000 steps, each of which needs two or three steps of the previous layer. Times are wall time of the fastest of
+several rounds.
 The full run writes bench/results/net.json; the quick one (under a minute) writes nothing.
 """
 
@@ -42,7 +42,7 @@ def layered(count: int, seed: int = SEED) -> Graph:
 
 
 def best(rounds: int, work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds of the quickest round, and what it returned."""
+    """Seconds of the fastest round, and its return value."""
     least, result = float("inf"), None
     for _ in range(rounds):
         result = None
@@ -86,7 +86,7 @@ def order_with_networkx(graph: Graph) -> None:
 
 
 def run_with_snakes(graph: Graph) -> None:
-    """The same net in SNAKES: a place for each need, then fire whatever is enabled until nothing is."""
+    """Build the same net in SNAKES with a place for each need, and fire enabled transitions until none is left."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from snakes import nets  # type: ignore[import-untyped,unused-ignore]
@@ -112,7 +112,7 @@ def run_with_snakes(graph: Graph) -> None:
 
 
 def philosophers(count: int) -> Net:
-    """Each takes the left fork, then the right one: the classic deadlock, at the end of the state space."""
+    """Dining philosophers who take the left fork, then the right one: a deadlock at the end of the state space."""
     builder = Builder()
     for n in range(count):
         builder.place(f"fork {n}", 1)
@@ -126,7 +126,7 @@ def philosophers(count: int) -> Net:
 
 
 def measure(count: int, rounds: int) -> tuple[list[tuple[str, int, float, str]], dict[str, float]]:
-    """Rows for people (what, size, seconds, note), and the figures for the goals."""
+    """Rows of the table (what, size, seconds, note), and the figures for the goals."""
     graph = layered(count)
     whole_s, _ = best(rounds, lambda: run(build(graph)))
     build_s, net = best(rounds, lambda: build(graph))

@@ -1,6 +1,6 @@
-"""How a benchmark ends: a table for people, and as its last line one JSON object with the figures and the goals.
+"""Prints the results of a benchmark: a table, and as the last line one JSON object with the figures and the goals.
 
-A full run also writes bench/results/NAME.json with command and date; a quick one writes nothing and never reads it.
+A full run also writes bench/results/NAME.json with command and date; a quick run writes and reads no file.
 """
 
 import argparse
@@ -18,7 +18,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 class Goal(msgspec.Struct, frozen=True):
-    """A goal of an issue. `met` is None with a reason where only a full run can tell."""
+    """A goal of a benchmark. `met` is None, with a reason, if this run did not measure it."""
 
     goal: str
     value: float | None
@@ -42,7 +42,7 @@ def print_rows(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 
 
 def finish(name: str, is_quick: bool, figures: dict[str, Any], goals: Sequence[Goal]) -> None:
-    """Print the last line; in a full run also keep it."""
+    """Print the last line; a full run also writes it to a file."""
     result = {
         "bench": name,
         "command": f".venv/bin/python bench/{name}.py" + (" --quick" if is_quick else ""),

@@ -1,12 +1,11 @@
-"""How much is compiled: a fleet of twenty roles, first, and then when this or that changes.
+"""How many compiles a fleet of twenty roles needs, at first and after changes of facts, data and code.
 
     .venv/bin/python bench/sharing.py [--quick]
 
-Nodes with 20 roles, three systems and facts of 20 KB; code of 24 modules with templates, and Hiera with a layer for each node that mostly
-does not exist. A third of the roles write the node's own name and address into files; every further version changes a template.
-Compiles are counted where they happen, in the service that gives them to worker processes. Everything is real but the network: facts
-come in by the fact service, on SQLite on a disk. At the end random nodes are compiled cold, and must have the catalogs that were
-decided for them.
+The nodes have 20 roles, three systems and facts of 20 KB; the code has 24 modules with templates, and Hiera has a layer for each node that
+mostly does not exist. A third of the roles write the node's name and address into files; every further version changes a template. The
+compiler service counts the compiles that it gives to worker processes. Everything is real except the network: the fact service receives
+the facts, on SQLite on a disk. At the end random nodes are compiled without any cache, and must have the catalogs staged for them.
 """
 
 import asyncio
@@ -57,7 +56,7 @@ QUICK, FULL = Size(1_000, 3), Size(10_000, 20)
 
 
 class Fleet:
-    """All nodes, as they are now."""
+    """All nodes of the benchmark."""
 
     def __init__(self, compiling: CompileServices, count: int) -> None:
         self.compiling = compiling
@@ -69,7 +68,7 @@ class Fleet:
             await self.compiling.introduce(name, role_of(self._number[name]))
 
     def body(self, name: str, **changed: Any) -> FactUpload:
-        """A node's facts as they come in, with these changed."""
+        """A node's fact upload, with changed values."""
         stable, volatile = facts_of(self._number[name], 0)
         stable |= changed
         return make_upload(stable, volatile)
@@ -86,20 +85,20 @@ class Fleet:
 
 
 async def timed(compiling: CompileServices) -> tuple[int, float]:
-    """Until nothing waits: compiles, and seconds."""
+    """Process all work, and return the number of compiles and the seconds."""
     started_s = time.perf_counter()
     return await compiling.settle(), time.perf_counter() - started_s
 
 
 async def skeletons(compiling: CompileServices, names: list[str]) -> dict[str, str | None]:
     staged = await compiling.database.read(compiling.catalogs.staged.find, names)
-    return {name: one.skeleton for name, one in staged.items()}
+    return {name: catalog.skeleton for name, catalog in staged.items()}
 
 
 async def walk_us(compiling: CompileServices, names: list[str]) -> tuple[float, float]:
-    """The walk of one node, as its decision does it: microseconds, and how many reads its trace has."""
+    """Microseconds of the walk that a decision does for one node, and the mean number of reads of a trace."""
     known = await compiling.database.read(compiling.inputs.read, names)
-    nodes = [node_data(one) for one in known]
+    nodes = [node_data(node_input) for node_input in known]
     version = known[0].version
     assert version is not None
     tree = await compiling.trace_cache.tree("production", version)
@@ -119,7 +118,7 @@ def _walk_all(tree: Any, nodes: list[Any]) -> float:
 
 
 async def cold_differences(compiling: CompileServices, files: Mapping[str, str], names: list[str]) -> int:
-    """How many of these nodes have another catalog than a compile from nothing gives."""
+    """How many of these nodes have a staged catalog that differs from a compile without any cache."""
     store = FileStore(TextTree(files))
     staged = await compiling.database.read(compiling.catalogs.staged.find, names)
     different = 0
@@ -129,11 +128,12 @@ async def cold_differences(compiling: CompileServices, files: Mapping[str, str],
     return different
 
 
-async def flapping(compiling: CompileServices, fleet: Fleet) -> tuple[float, float, int]:
-    """The time from facts to decision of nodes that change once, without and beside a hundred that flap all the time.
+async def measure_flapping(compiling: CompileServices, fleet: Fleet) -> tuple[float, float, int]:
+    """Milliseconds from facts to decision for nodes that change once, without and with a hundred nodes that flap, and the number of sets
+    that those have sent.
 
-    Everything runs as in a server, in one process with the load: the sets of those that flap are made before, and each sends one a
-    second. Also how many sets they have sent in all.
+    Everything runs as in a server, in one process with the load. The sets of the flapping nodes are built in advance, and each node sends
+    one set a second.
     """
     calm_names, beside_names = (
         fleet.names[FLAPPING : FLAPPING + MEASURED],
@@ -157,9 +157,9 @@ async def flapping(compiling: CompileServices, fleet: Fleet) -> tuple[float, flo
 
 
 async def _flap(fleet: Fleet, flapped: list[int], is_used_up: asyncio.Event) -> None:
-    """A hundred nodes send a set every second, each time with another system, which code reads. The sets are made before.
+    """Let a hundred nodes send a set every second, each time with another value of a fact that the code reads.
 
-    The event comes when each of them has used up what it may ask for.
+    Sets the event when each of them has used up its budget of compiles.
     """
     names = fleet.names[:FLAPPING]
     bodies = [[fleet.body(name, os=other) for other in OTHERS] for name in names]
@@ -173,7 +173,7 @@ async def _flap(fleet: Fleet, flapped: list[int], is_used_up: asyncio.Event) -> 
 
 
 async def _latency(compiling: CompileServices, fleet: Fleet, name: str) -> float:
-    """Until a node whose system became another, which code reads, is decided with that."""
+    """Milliseconds until the server has decided about a node whose `os` fact, which the code reads, has changed."""
     body = fleet.body(name, os=OTHERS[1])
     started_s = time.perf_counter()
     await compiling.facts.submit(name, body)
@@ -185,13 +185,13 @@ async def _latency(compiling: CompileServices, fleet: Fleet, name: str) -> float
 
 
 def compiles_without_holes(known: Sequence[NodeInput], files: Mapping[str, str]) -> tuple[int, int]:
-    """How many compiles these nodes need: with names and addresses left open, and if every node's own were read."""
+    """How many compiles these nodes need: with holes for names and addresses, and without holes."""
     store = FileStore(TextTree(files))
     needed = []
     for settings in (Settings(), Settings(identity_facts=(), identity_trusted=())):
         traces = set()
-        for one in known:
-            inputs = Inputs(NodeAnswers(node_data(one), store))
+        for node_input in known:
+            inputs = Inputs(NodeAnswers(node_data(node_input), store))
             compile_catalog(inputs, settings)
             traces.add(encode_links(tuple(make_link(read.question, read.answer) for read in inputs.trace)))
         needed.append(len(traces))
@@ -252,7 +252,7 @@ async def measure(compiling: CompileServices, size: Size, is_quick: bool) -> Non
     us, reads = await walk_us(compiling, names)
     known = await compiling.database.read(compiling.inputs.read, names)
     with_holes, without_holes = await asyncio.to_thread(compiles_without_holes, known, changed)
-    calm_ms, beside_ms, flaps = await flapping(compiling, fleet)
+    calm_ms, beside_ms, flaps = await measure_flapping(compiling, fleet)
     for version in range(size.versions - 3):
         template = f"modules/profile{version % PROFILES}/templates/config.epp"
         changed = {**changed, template: changed[template] + f"# version {version}\n"}
@@ -271,7 +271,7 @@ async def measure(compiling: CompileServices, size: Size, is_quick: bool) -> Non
         f" ({flaps} sets of theirs) {beside_ms:.1f} ms"
     )
     if different:
-        raise SystemExit("catalogs that were decided differ from what is compiled")
+        raise SystemExit("staged catalogs differ from a cold compile")
     figures = {
         "nodes": size.nodes,
         "compiles": {what: count for what, count, _ in rows},

@@ -10,7 +10,7 @@ OWN_FILES = 25
 
 
 class Role(NamedTuple):
-    """Which profiles a role has, and whether they write the node's own name into files."""
+    """The profiles of a role, and whether it writes the node's own name into files."""
 
     profiles: tuple[int, ...]
     is_personal: bool

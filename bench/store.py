@@ -1,9 +1,9 @@
-"""The store: group commit against single rows on both databases, and the work queue; with peers beside it.
+"""How fast the store writes rows, with group commit and singly, on both databases, and how fast the work queue is; with peers.
 
     .venv/bin/python bench/store.py [--quick]
 
-Rows have 20 KB and are durable (WAL and synchronous=FULL, fsync=on). "Single" is our own store with one row a transaction;
-"stdlib sqlite3" and "asyncpg" are the bare drivers doing the same. Peers come from `make peers`.
+Rows have 20 KB and are durable (WAL and synchronous=FULL, fsync=on). "Single" is Precast's store with one row per transaction;
+"stdlib sqlite3" and "asyncpg" are the bare drivers with the same work. `make peers` installs the peers.
 """
 
 import asyncio
@@ -49,12 +49,12 @@ CREATE = {
 INSERT = Query("bench.insert", "INSERT INTO row (body) VALUES (:body)")
 
 
-def creating(dialect: Dialect) -> Transaction[None]:
+def create_table(dialect: Dialect) -> Transaction[None]:
     for statement in CREATE[dialect]:
         yield Query("bench.create", statement)()
 
 
-def inserting() -> Transaction[None]:
+def insert_row() -> Transaction[None]:
     yield INSERT(body=BODY)
 
 
@@ -69,31 +69,31 @@ async def opened(location: Location) -> AsyncIterator[Database]:
 
 
 async def timed(count: int, workers: int, work: Callable[[int], Awaitable[object]]) -> Rate:
-    """Run the work `count` times with so many at once; how many a second, and our CPU for each."""
+    """Run the work `count` times with some workers, and return the rate per second and the CPU time for each."""
     numbers = iter(range(count))
 
-    async def keep_on() -> None:
+    async def run_worker() -> None:
         for number in numbers:
             await work(number)
 
     started, cpu = time.perf_counter(), time.process_time()
-    await asyncio.gather(*(keep_on() for _ in range(workers)))
+    await asyncio.gather(*(run_worker() for _ in range(workers)))
     return {"per_s": count / (time.perf_counter() - started), "cpu_us": (time.process_time() - cpu) / count * 1e6}
 
 
 async def rows(location: Location, count: int, *, max_group: int, workers: int) -> Rate:
-    """Rows through the store, with groups of at most this size, into the same table as the bare drivers and the peers."""
+    """Write rows with the store, in groups of at most this size, into the same table as the bare drivers and the peers."""
     before, group_commit.MAX_GROUP = group_commit.MAX_GROUP, max_group
     try:
         async with opened(location) as database:
-            await database.write(creating, database.dialect)
-            return await timed(count, workers, lambda _: database.write(inserting))
+            await database.write(create_table, database.dialect)
+            return await timed(count, workers, lambda _: database.write(insert_row))
     finally:
         group_commit.MAX_GROUP = before
 
 
 async def queue(location: Location, count: int) -> tuple[Rate, Rate]:
-    """Items into the queue, and out again in batches of 16 by four workers, each completed in a transaction of its own."""
+    """Enqueue items, then claim them in batches of 16 with four workers, and complete each in its own transaction."""
     async with opened(location) as database:
         work = WorkQueue(database, [KIND])
         enqueued = await timed(count, WRITERS, lambda number: work.enqueue("bench", str(number), b"x"))

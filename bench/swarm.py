@@ -1,9 +1,9 @@
-"""What a connected fleet costs: memory for each session, how a herd comes back after a crash, and the size of an idle agent.
+"""The cost of a connected fleet: memory for each session, the reconnect of all nodes after a crash, and the size of an idle agent.
 
     .venv/bin/python bench/swarm.py [--quick]
 
-A real server with its database, and thousands of sessions over TLS 1.3 with client certificates from one other process, which opens
-and comes back exactly as an agent does. Memory is the server's resident set. The agent is the real daemon, after its first facts.
+A real server with its database has thousands of sessions over TLS 1.3 with client certificates from one other process, which connects
+and reconnects exactly as an agent does. Memory is the server's resident set. The agent is the real daemon, after its first facts.
 1,000 sessions, 5,000 in the full run, which writes bench/results/swarm.json; the quick one (under a minute) writes nothing.
 """
 
@@ -31,7 +31,7 @@ SETTLE_S = 3.0
 
 
 class Clients:
-    """The swarm's process, and what it said last."""
+    """The swarm's process, and its last reported counters."""
 
     def __init__(self, url: str, directory: Path, count: int) -> None:
         command = [sys.executable, "-m", "lab.swarm", url, str(directory), str(count)]
@@ -39,13 +39,13 @@ class Clients:
         self.said: dict[str, Any] = {"connected": 0, "handshakes": 0, "unreachable": 0, "failures": {}}
 
     def until(self, is_so: Callable[[dict[str, Any]], bool]) -> float:
-        """Read on until it is so; the seconds that took."""
+        """Read counters until they meet a condition, and return the seconds that took."""
         began_s = time.monotonic()
         assert self._process.stdout is not None
         while not is_so(self.said):
             line = self._process.stdout.readline()
             if not line or time.monotonic() - began_s > DEADLINE_S:
-                raise SystemExit(f"the swarm does not get there: {self.said}")
+                raise SystemExit(f"the swarm did not reach the expected state: {self.said}")
             self.said = json.loads(line)
         return time.monotonic() - began_s
 
@@ -74,7 +74,7 @@ def rss_kb(pid: int) -> int:
 
 
 def cost_kb(pid: int, url: str, directory: Path, count: int) -> tuple[float, Clients]:
-    """Memory for each session beyond a few; the clients stay."""
+    """Memory for each session beyond the first few, and the connected clients."""
     with clients(url, directory, FEW):
         before = rss_kb(pid)
     swarm = Clients(url, directory, count)

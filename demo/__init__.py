@@ -1,1 +1,1 @@
-"""What Precast can do, shown on this machine with real parts. `make demo` runs it."""
+"""A demonstration of Precast on this machine, with real databases, servers and agents. `make demo` runs it."""

@@ -1,38 +1,38 @@
-"""Runs every scene. Exit code 0 only if everything that was shown was true."""
+"""Runs every scene. The exit code is 0 only if every claim was checked and true."""
 
 import sys
 import tempfile
 from pathlib import Path
 
-from demo import apply, boot, identity, language, net, store, work
-from demo.stage import DemoFailed, Stage
+from demo import apply, boot, identity, language, net, store, work_queue
+from demo.presenter import DemoFailed, Presenter
 from lab.postgres import PostgresServer
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="precast-demo-") as name:
-        return run(Stage(Path(name)))
+        return run(Presenter(Path(name)))
 
 
-def run(stage: Stage) -> int:
+def run(presenter: Presenter) -> int:
     try:
         with PostgresServer() as server:
-            store.show(stage, server)
-            work.show(stage, str(stage.directory / "work.db"), "SQLite")
-            work.show(stage, server.url(server.create_database()), "PostgreSQL")
-        net.show(stage)
-        language.show(stage)
-        apply.show(stage)
-        boot.show(stage)
-        identity.show(stage)
+            store.show(presenter, server)
+            work_queue.show(presenter, str(presenter.directory / "work.db"), "SQLite")
+            work_queue.show(presenter, server.url(server.create_database()), "PostgreSQL")
+        net.show(presenter)
+        language.show(presenter)
+        apply.show(presenter)
+        boot.show(presenter)
+        identity.show(presenter)
     except DemoFailed as failure:
-        stage.event(f"not true: {failure}")
+        presenter.event(f"the demo failed: {failure}")
         return 1
     except KeyboardInterrupt:
-        stage.event("interrupted")
+        presenter.event("interrupted")
         return 130
-    stage.title(f"All of it was real, and took {stage.elapsed_s():.0f} s")
-    stage.say("Read on: README.md, docs/README.md. Try it: .venv/bin/precast db --help")
+    presenter.title(f"Everything was real, and took {presenter.elapsed_s():.0f} s")
+    presenter.say("Read more: README.md, docs/README.md. Try it: .venv/bin/precast db --help")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Facts: three agents stay connected, their facts arrive without a run, only what changed travels, and a change leads to a decision."""
+"""Facts: three connected agents send facts without a run, send only changes, and the server decides whether to compile."""
 
 import subprocess
 import time
@@ -6,66 +6,74 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from demo.stage import PRECAST, DemoFailed, Stage
+from demo.presenter import PRECAST, DemoFailed, Presenter
 
 DEADLINE_S = 30.0
 
 
-def show(stage: Stage, url: str, nodes: tuple[str, ...]) -> None:
-    stage.title("Facts: three agents, sent without a run, decided upon once")
+def show(presenter: Presenter, url: str, nodes: tuple[str, ...]) -> None:
+    presenter.title("Facts: sent by three agents without a run, one decision for each change")
     first, stolen = nodes[0], nodes[1]
     with ExitStack() as agents:
         for node in nodes:
-            furnish(stage, node, "gold")
-            agents.enter_context(running(stage, url, node))
+            furnish(presenter, node, "gold")
+            agents.enter_context(agent(presenter, url, node))
         for number, node in enumerate(nodes, 1):
-            until_decided(stage, node, "gold")
-            stage.bar("connected, facts here", number, len(nodes), node)
-        stage.run("agent", "status", "--root", first)
-        stage.run("facts", "show", first, "os.name", "networking.hostname", "tier")
-        change(stage, first)
-        come_back(stage, first)
-        dismiss(stage, url, stolen)
+            wait_until_decided(presenter, node, "gold")
+            presenter.bar("facts received", number, len(nodes), node)
+        presenter.run("agent", "status", "--root", first)
+        presenter.run("facts", "show", first, "os.name", "networking.hostname", "tier")
+        change(presenter, first)
+        collect_again(presenter, first)
+        revoke(presenter, url, stolen)
 
 
-def change(stage: Stage, node: str) -> None:
-    """Somebody edits a file on a node, and somebody else wants to know."""
-    furnish(stage, node, "silver")
-    stage.run("facts", "collect", node)
-    decided = until_decided(stage, node, "silver")
-    stage.run("facts", "history", node)
-    stage.claim(
-        f"one fact of {node} has changed, and the decision is: {decided['decision']}", "compile" in decided["decision"]
+def change(presenter: Presenter, node: str) -> None:
+    """Change a fact of a node, collect its facts, and show the decision."""
+    furnish(presenter, node, "silver")
+    presenter.run("facts", "collect", node)
+    view = wait_until_decided(presenter, node, "silver")
+    presenter.run("facts", "history", node)
+    presenter.claim(
+        f"one fact of {node} has changed, and the decision is: {view['decision']}", "compile" in view["decision"]
     )
-    stage.run("db", "work", "--database", "site/precast.db")
+    presenter.run("db", "work", "--database", "site/precast.db")
 
 
-def come_back(stage: Stage, node: str) -> None:
-    """What the server has is not sent again."""
-    before = until(stage, node, "settled", is_settled)
-    stage.ask("facts", "collect", node)
-    was = before["facts"]["collected_at"]
-    again = until(
-        stage, node, "collected again", lambda found: is_settled(found) and found["facts"]["collected_at"] != was
+def collect_again(presenter: Presenter, node: str) -> None:
+    """Collect facts again: the agent does not send the stable part, because the server has it."""
+    before = wait_for_status(presenter, node, "in sync with the server", is_settled)
+    presenter.ask("facts", "collect", node)
+    collected_at = before["facts"]["collected_at"]
+    after = wait_for_status(
+        presenter,
+        node,
+        "collected again",
+        lambda status: is_settled(status) and status["facts"]["collected_at"] != collected_at,
     )
-    grew = again["spool"]["bytes"] - before["spool"]["bytes"]
-    stage.claim(f"collected again, only a digest travels and what changes by nature: {grew} bytes", grew < 2000)
+    sent_bytes = after["spool"]["bytes"] - before["spool"]["bytes"]
+    presenter.claim(
+        f"the next collection sends only a digest and the volatile facts: {sent_bytes} bytes", sent_bytes < 2000
+    )
 
 
-def dismiss(stage: Stage, url: str, node: str) -> None:
-    stage.run("ca", "revoke", node, "--why", "stolen")
-    status = until(stage, node, "closed out", lambda found: not found["connected"])
-    stage.claim(f"{node} was stolen; its connection is closed", "certificate" in status["connection"]["trouble"])
-    said = stage.refused("agent", "renew", "--url", url, "--root", node)
-    stage.claim("what was taken back cannot be renewed", "[CA-007]" in said)
+def revoke(presenter: Presenter, url: str, node: str) -> None:
+    presenter.run("ca", "revoke", node, "--why", "stolen")
+    status = wait_for_status(presenter, node, "disconnected", lambda status: not status["connected"])
+    presenter.claim(
+        f"the certificate of {node} is revoked, and its connection is closed",
+        "certificate" in status["connection"]["trouble"],
+    )
+    error = presenter.refused("agent", "renew", "--url", url, "--root", node)
+    presenter.claim("a revoked certificate cannot be renewed", "[CA-007]" in error)
 
 
 @contextmanager
-def running(stage: Stage, url: str, node: str) -> Iterator[None]:
-    """A real agent; its machine is a directory."""
-    with (stage.directory / node / "agent.log").open("wb") as log:
+def agent(presenter: Presenter, url: str, node: str) -> Iterator[None]:
+    """Run a real agent, with a directory as the root of its machine."""
+    with (presenter.directory / node / "agent.log").open("wb") as log:
         process = subprocess.Popen(
-            [PRECAST, "agent", "--url", url, "--root", node], cwd=stage.directory, stdout=log, stderr=log
+            [PRECAST, "agent", "--url", url, "--root", node], cwd=presenter.directory, stdout=log, stderr=log
         )
     try:
         yield
@@ -74,39 +82,40 @@ def running(stage: Stage, url: str, node: str) -> Iterator[None]:
         process.wait(30)
 
 
-def furnish(stage: Stage, node: str, tier: str) -> None:
-    """What makes a directory look like a machine of its own."""
-    etc = stage.directory / node / "etc"
+def furnish(presenter: Presenter, node: str, tier: str) -> None:
+    """Write the files that make a directory look like a machine."""
+    etc = presenter.directory / node / "etc"
     (etc / "precast" / "facts.d").mkdir(parents=True, exist_ok=True)
     (etc / "hostname").write_text(f"{node}\n")
     (etc / "os-release").write_text('ID=debian\nNAME="Debian GNU/Linux"\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\n')
     (etc / "precast" / "facts.d" / "tier.txt").write_text(f"tier={tier}\n")
 
 
-def until_decided(stage: Stage, node: str, tier: str) -> Any:
-    """The server's view of a node, once its workers have looked at what we sent."""
+def wait_until_decided(presenter: Presenter, node: str, tier: str) -> Any:
+    """Wait until the server has stored a node's new facts with a decision, and return them as `facts show` does."""
     end_s = time.monotonic() + DEADLINE_S
     while time.monotonic() < end_s:
-        # Acknowledged is not yet decided: until then there may be no facts, or older ones.
-        view = stage.ask_maybe("facts", "show", node)
+        # The server acknowledges facts before it decides; until it has decided, it shows older facts or none.
+        view = presenter.ask_maybe("facts", "show", node)
         if view is not None and view["facts"]["tier"] == tier:
             return view
-    raise DemoFailed(f"the facts of {node} were not decided upon within {DEADLINE_S:.0f} s")
+    raise DemoFailed(f"the server made no decision about the facts of {node} within {DEADLINE_S:.0f} s")
 
 
-def until(stage: Stage, node: str, what: str, is_so: Callable[[Any], bool]) -> Any:
-    """What an agent says of itself, once it is so."""
+def wait_for_status(presenter: Presenter, node: str, state: str, is_met: Callable[[Any], bool]) -> Any:
+    """Wait until an agent's status meets a condition, and return the status. `state` names the condition in the error."""
     end_s = time.monotonic() + DEADLINE_S
     while time.monotonic() < end_s:
-        found = stage.ask_status("agent", "status", "--root", node)
-        if is_so(found):
-            return found
-    raise DemoFailed(f"{node} was not {what} within {DEADLINE_S:.0f} s")
+        status = presenter.ask_status("agent", "status", "--root", node)
+        if is_met(status):
+            return status
+    raise DemoFailed(f"{node} was not {state} within {DEADLINE_S:.0f} s")
 
 
 def is_settled(status: Any) -> bool:
-    return bool(status["connected"] and "facts" in status and not _waits(status["spool"]))
+    """Whether the agent is connected and the server has acknowledged all of its records."""
+    return bool(status["connected"] and "facts" in status and not _count_pending(status["spool"]))
 
 
-def _waits(spool: Any) -> int:
+def _count_pending(spool: Any) -> int:
     return int(spool["unsent"] + spool["unacknowledged"])

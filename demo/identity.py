@@ -1,72 +1,77 @@
-"""Identity: a server with an authority of its own, nodes that enrol by token, and what a stranger gets."""
+"""Identity: a server with its own authority, nodes that enrol with tokens, and enrolments that the server refuses."""
 
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from demo import catalogs, facts, runs
-from demo.stage import PRECAST, DemoFailed, Stage
+from demo.presenter import PRECAST, DemoFailed, Presenter
 
 NODES = ("web1", "web2", "db1")
 
 
-def show(stage: Stage) -> None:
-    stage.title("A server, three nodes, one authority")
-    made = stage.ask("server", "init", "--data", "site")
-    stage.say(
-        f"`precast server init` has made an authority ({made['fingerprint'][:16]}…), a database and one admin token"
+def show(presenter: Presenter) -> None:
+    presenter.title("A server, three nodes, one authority")
+    made = presenter.ask("server", "init", "--data", "site")
+    presenter.say(
+        f"`precast server init` has created an authority ({made['fingerprint'][:16]}…), a database and an admin token"
     )
-    with serving(stage) as url:
-        stage.environment = {"PRECAST_URL": url, "PRECAST_CA": made["authority"], "PRECAST_TOKEN": made["token"]}
-        enrol(stage, url)
-        approve(stage, url, made["fingerprint"])
-        refuse(stage, url)
-        stage.run("audit", "--limit", "4")
-        facts.show(stage, url, NODES)
-        catalogs.show(stage, url, ("web1", "db1"))
-        runs.show(stage, url, ("app1", "db1", "web1"))
-    stage.environment = {}
+    with server(presenter) as url:
+        presenter.environment = {"PRECAST_URL": url, "PRECAST_CA": made["authority"], "PRECAST_TOKEN": made["token"]}
+        enrol(presenter, url)
+        approve(presenter, url, made["fingerprint"])
+        refuse(presenter, url)
+        presenter.run("audit", "--limit", "4")
+        facts.show(presenter, url, NODES)
+        catalogs.show(presenter, url, ("web1", "db1"))
+        runs.show(presenter, url, ("app1", "db1", "web1"))
+    presenter.environment = {}
 
 
-def enrol(stage: Stage, url: str) -> None:
+def enrol(presenter: Presenter, url: str) -> None:
     for node in NODES:
         role = node.rstrip("0123456789")
-        token = stage.ask("token", "enrol", node, "--extension", f"pp_role={role}")["token"]
-        stage.ask("agent", "enrol", "--url", url, "--token", token, "--name", node, "--root", node)
-        stage.bar("enrolled", NODES.index(node) + 1, len(NODES), node)
-    stage.run("ca", "list")
-    known = {row["node"] for row in stage.ask("ca", "list")}
-    stage.claim("each has a certificate of its own, for thirty days, with its role in it", known == set(NODES))
-    stage.ask("agent", "renew", "--url", url, "--root", "web1")
-    renewed = [row for row in stage.ask("ca", "list") if row["node"] == "web1"]
-    stage.claim("web1 has proved its key and has the next one already", len(renewed) == 2)
+        token = presenter.ask("token", "enrol", node, "--extension", f"pp_role={role}")["token"]
+        presenter.ask("agent", "enrol", "--url", url, "--token", token, "--name", node, "--root", node)
+        presenter.bar("enrolled", NODES.index(node) + 1, len(NODES), node)
+    presenter.run("ca", "list")
+    known = {row["node"] for row in presenter.ask("ca", "list")}
+    presenter.claim(
+        "each node has its own certificate, valid for thirty days, that contains its role", known == set(NODES)
+    )
+    presenter.ask("agent", "renew", "--url", url, "--root", "web1")
+    renewed = [row for row in presenter.ask("ca", "list") if row["node"] == "web1"]
+    presenter.claim("web1 has proved its key, and its certificate is renewed", len(renewed) == 2)
 
 
-def approve(stage: Stage, url: str, authority: str) -> None:
-    """A machine without a token asks, and an operator decides."""
+def approve(presenter: Presenter, url: str, authority: str) -> None:
+    """Request a certificate without a token, and sign the request as an operator."""
     words = ("agent", "enrol", "--url", url, "--name", "app1", "--root", "app1", "--ca-fingerprint", authority)
-    told = stage.refused(*words)
-    (waiting,) = stage.ask("ca", "list", "--pending")
-    stage.claim("app1 has no token; it waits, and shows the fingerprint to compare", waiting["fingerprint"] in told)
-    stage.run("ca", "sign", "app1", "--fingerprint", waiting["fingerprint"])
-    stage.ask(*words)
-    stage.claim("an operator has signed, and the same key has got its certificate", True)
+    error = presenter.refused(*words)
+    (request,) = presenter.ask("ca", "list", "--pending")
+    presenter.claim(
+        "app1 has no token: its request is pending, and it prints the fingerprint to compare",
+        request["fingerprint"] in error,
+    )
+    presenter.run("ca", "sign", "app1", "--fingerprint", request["fingerprint"])
+    presenter.ask(*words)
+    presenter.claim("an operator has signed the request, and app1 has its certificate", True)
 
 
-def refuse(stage: Stage, url: str) -> None:
-    """What must not work, does not."""
-    token = stage.ask("token", "enrol", "web*", "--uses", "5")["token"]
-    again = stage.refused("agent", "enrol", "--url", url, "--token", token, "--name", "web1", "--root", "impostor")
-    stage.claim("an impostor cannot have the name web1 while its certificate is good", "[CA-005]" in again)
-    other = stage.refused("agent", "enrol", "--url", url, "--token", token, "--name", "db2", "--root", "db2")
-    stage.claim("a token for web* does not enrol db2", "[CA-006]" in other)
+def refuse(presenter: Presenter, url: str) -> None:
+    """Show two enrolments that the server refuses: of a name that is taken, and of a name the token does not cover."""
+    token = presenter.ask("token", "enrol", "web*", "--uses", "5")["token"]
+    error = presenter.refused("agent", "enrol", "--url", url, "--token", token, "--name", "web1", "--root", "impostor")
+    presenter.claim("an impostor cannot enrol as web1 while the certificate of web1 is valid", "[CA-005]" in error)
+    error = presenter.refused("agent", "enrol", "--url", url, "--token", token, "--name", "db2", "--root", "db2")
+    presenter.claim("a token for web* does not enrol db2", "[CA-006]" in error)
 
 
 @contextmanager
-def serving(stage: Stage) -> Iterator[str]:
-    """A real server on a free port of this machine; its address."""
+def server(presenter: Presenter) -> Iterator[str]:
+    """Run a real server on a free port of this machine, and give its URL."""
     command = [PRECAST, "server", "--data", "site", "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(command, cwd=stage.directory, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=presenter.directory, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()

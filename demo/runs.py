@@ -1,4 +1,4 @@
-"""Runs over the fleet: three nodes at once, one fails, and the failure is traced to its line, its commit and its release."""
+"""Jobs: a job runs on three nodes at once, fails on one, and the report names the line, the commit and the release."""
 
 import subprocess
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from demo.stage import PRECAST, DemoFailed, Stage
+from demo.presenter import PRECAST, DemoFailed, Presenter
 
 DEADLINE_S = 60.0
 BROKEN = """include motd
@@ -17,80 +17,80 @@ if $trusted['certname'] == 'app1' {
 """
 
 
-def show(stage: Stage, url: str, nodes: tuple[str, ...]) -> None:
-    stage.title("Runs: on these nodes, now, while you watch")
-    (stage.directory / nodes[0] / "etc" / "precast").mkdir(parents=True, exist_ok=True)
-    (stage.directory / nodes[0] / "etc" / "precast" / "agent.toml").write_text("allow_exec = true\n")
+def show(presenter: Presenter, url: str, nodes: tuple[str, ...]) -> None:
+    presenter.title("Jobs: run three nodes now and follow the progress")
+    (presenter.directory / nodes[0] / "etc" / "precast").mkdir(parents=True, exist_ok=True)
+    (presenter.directory / nodes[0] / "etc" / "precast" / "agent.toml").write_text("allow_exec = true\n")
     with ExitStack() as daemons:
         for number, node in enumerate(nodes, 1):
-            daemons.enter_context(daemon(stage, url, node))
-            stage.bar("daemons", number, len(nodes), node)
-        stage.run("node", "policy", "set", *nodes, "--enforce", "triggered")
+            daemons.enter_context(daemon(presenter, url, node))
+            presenter.bar("daemons", number, len(nodes), node)
+        presenter.run("node", "policy", "set", *nodes, "--enforce", "triggered")
         for node in nodes:
-            wait(stage, node, lambda status: status.get("policy", {}).get("enforce") == "triggered")
-        commit = release(stage, nodes)
-        trace(stage, nodes, commit)
-        command(stage, nodes)
+            wait_for_status(presenter, node, lambda status: status.get("policy", {}).get("enforce") == "triggered")
+        commit = release_mistake(presenter, nodes)
+        trace_failure(presenter, nodes, commit)
+        execute_command(presenter, nodes)
 
 
-def release(stage: Stage, nodes: tuple[str, ...]) -> str:
-    """Somebody commits a mistake, and it is released; the commit."""
-    site = stage.directory / "code" / "manifests" / "site.pp"
+def release_mistake(presenter: Presenter, nodes: tuple[str, ...]) -> str:
+    """Commit a mistake, deploy and release it, and return the commit."""
+    site = presenter.directory / "code" / "manifests" / "site.pp"
     site.write_text(BROKEN)
     ours = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"]
     for words in (["init", "-qb", "main"], ["add", "."], [*ours, "commit", "-qm", "ship release 7"]):
-        subprocess.run(["git", *words], cwd=stage.directory / "code", check=True)
+        subprocess.run(["git", *words], cwd=presenter.directory / "code", check=True)
     commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=stage.directory / "code", check=True, capture_output=True, text=True
+        ["git", "rev-parse", "HEAD"], cwd=presenter.directory / "code", check=True, capture_output=True, text=True
     ).stdout.strip()
-    stage.run("env", "deploy", "production", "--git", "code", "--ref", "main")
-    stage.run("release", *nodes, "--wait", "--why", "release 7")
+    presenter.run("env", "deploy", "production", "--git", "code", "--ref", "main")
+    presenter.run("release", *nodes, "--wait", "--why", "release 7")
     return commit
 
 
-def trace(stage: Stage, nodes: tuple[str, ...], commit: str) -> None:
-    said = stage.run("run", *nodes, "--why", "release 7", expected=4)
-    stage.claim("two are well, one failed, and the exit code says so", "2 done, 1 failed" in said)
-    (failed,) = stage.ask("report", "list", "--node", "app1", "--failed", "--most", "1")
-    shown = stage.run("report", "show", failed["id"], shown="report show …", expected=4)
-    stage.claim(
-        f"the failure is traced to its line and to commit {commit[:12]}",
+def trace_failure(presenter: Presenter, nodes: tuple[str, ...], commit: str) -> None:
+    output = presenter.run("run", *nodes, "--why", "release 7", expected=4)
+    presenter.claim("two nodes succeeded, one failed, and the exit code is 4", "2 done, 1 failed" in output)
+    (failed,) = presenter.ask("report", "list", "--node", "app1", "--failed", "--most", "1")
+    shown = presenter.run("report", "show", failed["id"], shown="report show …", expected=4)
+    presenter.claim(
+        f"the report names the line of the failed resource and commit {commit[:12]}",
         "declared at manifests/site.pp:" in shown and f"commit {commit[:12]}" in shown,
     )
 
 
-def command(stage: Stage, nodes: tuple[str, ...]) -> None:
-    admin = stage.environment["PRECAST_TOKEN"]
-    token = stage.ask("token", "person", "cyd", "--role", "commands")["token"]
-    stage.environment["PRECAST_TOKEN"] = token
+def execute_command(presenter: Presenter, nodes: tuple[str, ...]) -> None:
+    admin = presenter.environment["PRECAST_TOKEN"]
+    token = presenter.ask("token", "person", "cyd", "--role", "commands")["token"]
+    presenter.environment["PRECAST_TOKEN"] = token
     try:
-        said = stage.run("exec", *nodes, "--", "uname", "-sr", expected=4)
+        output = presenter.run("exec", *nodes, "--", "uname", "-sr", expected=4)
     finally:
-        stage.environment["PRECAST_TOKEN"] = admin
-    is_so = said.count("| Linux") == 1 and said.count("allow_exec is not set") == 2
-    stage.claim("a command runs only where the node itself consents, for a role of its own", is_so)
+        presenter.environment["PRECAST_TOKEN"] = admin
+    is_limited = output.count("| Linux") == 1 and output.count("allow_exec is not set") == 2
+    presenter.claim("a command needs its own role, and runs only on nodes that allow it", is_limited)
 
 
 @contextmanager
-def daemon(stage: Stage, url: str, node: str) -> Iterator[None]:
-    """A real daemon, until the end of the scene."""
+def daemon(presenter: Presenter, url: str, node: str) -> Iterator[None]:
+    """Run a real agent daemon until the context ends; it is connected when the context begins."""
     command = [PRECAST, "agent", "--root", node, "--url", url]
     with (
-        (stage.directory / f"{node}.log").open("wb") as log,
-        subprocess.Popen(command, cwd=stage.directory, stdout=log, stderr=log) as process,
+        (presenter.directory / f"{node}.log").open("wb") as log,
+        subprocess.Popen(command, cwd=presenter.directory, stdout=log, stderr=log) as process,
     ):
         try:
-            wait(stage, node, lambda status: bool(status["connected"]))
+            wait_for_status(presenter, node, lambda status: bool(status["connected"]))
             yield
         finally:
             process.terminate()
             process.wait(30)
 
 
-def wait(stage: Stage, node: str, is_so: Callable[[Any], bool]) -> None:
-    """Until the status of a daemon is so."""
+def wait_for_status(presenter: Presenter, node: str, is_met: Callable[[Any], bool]) -> None:
+    """Wait until a daemon's status meets a condition. Raises DemoFailed at the deadline."""
     end_s = time.monotonic() + DEADLINE_S
     while time.monotonic() < end_s:
-        if is_so(stage.ask_status("agent", "status", "--root", node)):
+        if is_met(presenter.ask_status("agent", "status", "--root", node)):
             return
-    raise DemoFailed(f"the daemon of {node} did not come so far within {DEADLINE_S:.0f} s")
+    raise DemoFailed(f"the daemon of {node} did not reach the expected state within {DEADLINE_S:.0f} s")

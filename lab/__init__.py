@@ -1,1 +1,1 @@
-"""Real parts for tests, benches and the demo: a PostgreSQL of one's own, small disks, traced processes. Not shipped."""
+"""Real parts for tests, benchmarks and the demo: a private PostgreSQL, small disks, traced processes. Not shipped."""

@@ -1,6 +1,6 @@
-"""Two network namespaces with a virtual cable between: `eth0` on the machine's side, `srv0` on the other. They go when the context ends.
+"""Two network namespaces joined by a virtual cable: `eth0` on the machine's side, `srv0` on the other. The context deletes them at its end.
 
-Programs run in them by `ip netns exec`, which also mounts a /sys that shows their devices.
+`ip netns exec` runs programs in them, and also mounts a /sys that shows their devices.
 """
 
 import contextlib
@@ -33,14 +33,14 @@ def run(*words: str) -> str:
 
 @contextlib.contextmanager
 def laid(address: str = "192.0.2.1/24") -> Iterator[Cable]:
-    """The other side has this address and is up; the machine's side is down. Needs root and Debian's iproute2."""
+    """Create both namespaces. The other side gets this address and is up; the machine's side is down. Needs root and iproute2."""
     name = f"precast-{os.getpid()}-{next(_number)}"
     cable = Cable(f"{name}-m", f"{name}-o")
     with contextlib.ExitStack() as undo:
-        for one in cable:
-            run("ip", "netns", "add", one)
-            undo.callback(run, "ip", "netns", "del", one)
-            run("ip", "-n", one, "link", "set", "lo", "up")
+        for namespace in cable:
+            run("ip", "netns", "add", namespace)
+            undo.callback(run, "ip", "netns", "del", namespace)
+            run("ip", "-n", namespace, "link", "set", "lo", "up")
         run(
             "ip",
             "link",

@@ -1,8 +1,8 @@
-"""Many nodes that ask for their catalog, in a process of their own: `python -m lab.catalog_load URL DIRECTORY COUNT`.
+"""A process with many nodes that fetch their catalogs: `python -m lab.catalog_load URL DIRECTORY COUNT`.
 
-DIRECTORY is what `lab.fleet` made. Every node has a key, a certificate and a connection of its own. Each line of standard input is
-one order (`Order`), answered by one line (`Answered`). A node that has its catalog asks whether that is still the one. The client is
-as thin as it can be: what is measured is the server.
+`lab.fleet` has written DIRECTORY. Every node has its own key, certificate and connection. Each line of standard input is a batch
+(`FetchBatch`), and the process answers it with one line (`FetchResult`). A node that has a catalog asks whether that catalog is still
+current. The client does as little as possible, because the benchmark measures the server.
 """
 
 import itertools
@@ -16,20 +16,20 @@ from urllib.parse import urlsplit
 import msgspec
 
 from lab import fleet
-from lab.lines import HttpLine, converse, reopen
+from lab.load_connections import HttpConnection, converse, reopen
 from precast.base import digests
 
 
-class Order(msgspec.Struct, frozen=True):
-    """Ask so often in all, so many at a time; as somebody who has no catalog yet, if that is wanted."""
+class FetchBatch(msgspec.Struct, frozen=True):
+    """A number of requests, `at_once` of them concurrently. With `is_new` the nodes ask as if they had no catalog yet."""
 
     requests: int
     at_once: int
     is_new: bool = False
 
 
-class Answered(msgspec.Struct, frozen=True):
-    """How long it took on the machine's monotonic clock, our CPU, how often each status came, and the bytes of bodies."""
+class FetchResult(msgspec.Struct, frozen=True):
+    """Elapsed time, CPU time of this process, the number of answers by HTTP status, and the bytes of all bodies."""
 
     wall_s: float
     cpu_s: float
@@ -37,8 +37,8 @@ class Answered(msgspec.Struct, frozen=True):
     size: int
 
 
-class Asking(HttpLine):
-    """One node: its connection, and the catalog it has."""
+class CatalogConnection(HttpConnection):
+    """The connection of one node, and the digest of the catalog that the node has."""
 
     def __init__(self, port: int, context: ssl.SSLContext) -> None:
         super().__init__(port, context)
@@ -58,39 +58,39 @@ def _get(known: str) -> bytes:
     return f"GET /v1/catalog HTTP/1.1\r\nHost: localhost\r\n{condition}\r\n".encode()
 
 
-class Nodes:
-    """All who ask."""
+class CatalogNodes:
+    """All nodes of the load."""
 
     def __init__(self, port: int, directory: Path, count: int) -> None:
         self._port, self._directory = port, directory
         self._names = fleet.names(count)
-        self._lines: list[Asking] = []
+        self._lines: list[CatalogConnection] = []
 
     def connect(self) -> None:
         reopen(self._lines, self._connect, len(self._names))
 
-    def _connect(self, node: int) -> Asking:
-        return Asking(self._port, fleet.context(self._directory, self._names[node]))
+    def _connect(self, node: int) -> CatalogConnection:
+        return CatalogConnection(self._port, fleet.context(self._directory, self._names[node]))
 
-    def ask(self, order: Order) -> Answered:
+    def ask(self, batch: FetchBatch) -> FetchResult:
         self.connect()
-        turns = itertools.islice(itertools.cycle(enumerate(self._lines)), order.requests)
-        requests = ((at, line.request(order.is_new)) for at, line in turns)
+        turns = itertools.islice(itertools.cycle(enumerate(self._lines)), batch.requests)
+        requests = ((at, line.request(batch.is_new)) for at, line in turns)
         started_s, cpu_s = time.monotonic(), time.process_time()
-        answers = converse(self._lines, requests, order.at_once)
+        answers = converse(self._lines, requests, batch.at_once)
         ended_s, cpu_s = time.monotonic(), time.process_time() - cpu_s
         statuses = Counter(answer[:3].decode() for answer in answers)
-        return Answered(ended_s - started_s, cpu_s, statuses, sum(int(answer[4:]) for answer in answers))
+        return FetchResult(ended_s - started_s, cpu_s, statuses, sum(int(answer[4:]) for answer in answers))
 
 
 def main() -> None:
     url, directory, count = sys.argv[1:]
-    nodes = Nodes(urlsplit(url).port or 0, Path(directory), int(count))
+    nodes = CatalogNodes(urlsplit(url).port or 0, Path(directory), int(count))
     nodes.connect()
     print("connected", flush=True)
     for line in sys.stdin:
-        answered = nodes.ask(msgspec.json.decode(line, type=Order))
-        print(msgspec.json.encode(answered).decode(), flush=True)
+        result = nodes.ask(msgspec.json.decode(line, type=FetchBatch))
+        print(msgspec.json.encode(result).decode(), flush=True)
 
 
 if __name__ == "__main__":

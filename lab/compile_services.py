@@ -80,7 +80,7 @@ class CompileServices:
         self._number = 0
 
     async def deploy(self, files: Mapping[str, str], environment: str = "production") -> str:
-        """Make these files the environment's current version, and give the version."""
+        """Make these files the environment's current version, and return the version."""
         contents = {digests.of_bytes(text.encode()): text.encode() for text in files.values()}
         entries = {
             path: TreeFile(digests.of_bytes(text.encode()), len(text.encode()), False) for path, text in files.items()
@@ -114,7 +114,7 @@ class CompileServices:
         await self.facts.submit(name, make_upload(stable, volatile))
 
     async def settle(self) -> int:
-        """Process all work until the queues are empty, and give the number of compiles."""
+        """Process all work until the queues are empty, and return the number of compiles."""
         before = self.compiler.compiles
         while True:
             done = await self.facts.work_off("f")

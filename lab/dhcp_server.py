@@ -1,6 +1,6 @@
 """A DHCP server for tests, on one device of a network namespace: `python -m lab.dhcp_server DEVICE OFFERED SERVER [--silent N] [--nak]`.
 
-It prints a line for every message it gets. With --silent it does not answer the first N of them; with --nak it refuses the first request.
+It prints a line for every message it receives. With --silent it ignores the first N messages; with --nak it refuses the first request.
 """
 
 import argparse
@@ -16,7 +16,7 @@ DISCOVER, OFFER, REQUEST, ACK, NAK = 1, 2, 3, 5, 6
 
 
 def reply(
-    asked: bytes,
+    request: bytes,
     kind: int,
     address: str,
     server: str,
@@ -28,8 +28,8 @@ def reply(
     mtu: int | None = None,
     lease_s: int = 600,
 ) -> bytes:
-    """The answer to a message of a client."""
-    _, _, _, _, xid, _, flags, _, _, _, _, hardware, _, _ = _FIXED.unpack_from(asked)
+    """The server's reply to a client's message."""
+    _, _, _, _, xid, _, flags, _, _, _, _, hardware, _, _ = _FIXED.unpack_from(request)
     yours = ipaddress.IPv4Address(address if kind != NAK else 0).packed
     none = bytes(4)
     body = _FIXED.pack(2, 1, 6, 0, xid, 0, flags, none, yours, none, none, hardware, b"", b"") + _MAGIC
@@ -50,12 +50,12 @@ def _route(to: str, via: str) -> bytes:
     return bytes((network.prefixlen,)) + significant + ipaddress.IPv4Address(via).packed
 
 
-def _kind(asked: bytes) -> int:
+def _kind(request: bytes) -> int:
     at = _FIXED.size + 4
-    while at + 2 < len(asked) and asked[at] != 255:
-        if asked[at] == 53:
-            return asked[at + 2]
-        at += 2 + asked[at + 1]
+    while at + 2 < len(request) and request[at] != 255:
+        if request[at] == 53:
+            return request[at + 2]
+        at += 2 + request[at + 1]
     return 0
 
 
@@ -67,16 +67,16 @@ def main() -> None:
     parser.add_argument("--router")
     parser.add_argument("--silent", type=int, default=0)
     parser.add_argument("--nak", action="store_true")
-    given = parser.parse_args()
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as talk:
-        talk.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-        talk.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, given.device.encode())
-        talk.bind(("", 67))
+    args = parser.parse_args()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, args.device.encode())
+        listener.bind(("", 67))
         print("ready", flush=True)
-        silent, refuses = given.silent, given.nak
+        silent, refuses = args.silent, args.nak
         while True:
-            asked = talk.recv(2048)
-            kind = _kind(asked)
+            request = listener.recv(2048)
+            kind = _kind(request)
             print(_NAMES.get(kind, str(kind)), flush=True)
             if silent:
                 silent -= 1
@@ -85,8 +85,8 @@ def main() -> None:
             if kind == REQUEST and refuses:
                 answer, refuses = NAK, False
             if answer is not None:
-                data = reply(asked, answer, given.offered, given.server, router=given.router)
-                talk.sendto(data, ("255.255.255.255", 68))
+                data = reply(request, answer, args.offered, args.server, router=args.router)
+                listener.sendto(data, ("255.255.255.255", 68))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Fact sets of machines that do not exist: 20 KB each, shaped like real ones, all of them distinct.
+"""Fact sets of fictitious machines: 20 KB each, structured like real ones, all of them distinct.
 
-A machine is described by its number and by how often it was upgraded: each upgrade changes ten of its packages, the next ten next
-time, so a change is a few values of a large set. The tick moves what changes by nature: uptime and memory.
+A machine has a number and a count of upgrades. Each upgrade changes the next ten of its packages, so that a change is a few values
+of a large set. The tick changes the volatile facts: uptime and memory.
 """
 
 import functools
@@ -21,9 +21,9 @@ def name_of(node: int) -> str:
 
 
 def facts_of(node: int, upgrades: int, tick: int = 0) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The facts of a machine: what stays, and what changes by nature."""
+    """The facts of a machine: the stable part and the volatile part."""
     stable, volatile = _split(node)
-    # What moves is put in afterwards: a bench makes thousands of these.
+    # The rest is cached for each node, because a benchmark makes thousands of these.
     packages = {_package(at): _version(at, upgrades) for at in range(PACKAGES)}
     _, moved = split_facts({"system_uptime": _uptime(tick), "memory": _memories(tick)})
     return {**stable, "packages": packages}, {**volatile, **moved}

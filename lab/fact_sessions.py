@@ -1,9 +1,9 @@
-"""Nodes that send facts over their sessions, as the agent's daemon does: a websocket on the server's one port, numbered records.
+"""Nodes that send facts over their sessions, as the agent's daemon does: numbered records on a websocket on the server's one port.
 
-The protocol is spoken by hand and as thinly as it can be, because the load shares the processors with what it measures: frames are made
-and sealed before the clock starts, and what the server says is opened and looked at after it has stopped; meanwhile a node knows by its
-length that there is an answer. A node is asked for nothing less than a real one, and its records are numbered on from one connection to
-the next.
+This module implements the protocol itself, with little overhead, because the load shares the processors with the server that it
+measures. Frames are built and encrypted before the clock starts, and responses are decrypted and checked after it has stopped; in
+between, a node recognises a response by its length. The server does the same work as for a real node, and the record numbers continue
+from one connection to the next.
 """
 
 import ssl
@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 
 from lab.fact_documents import name_of
-from lab.fact_load import Order, Senders, body_of
-from lab.lines import GOOD_BYE, Line, reopen
+from lab.fact_load import FactBatch, Senders, body_of
+from lab.load_connections import GOOD_BYE, LoadConnection, reopen
 from lab.session import Store
 from precast.agent.identity.enrolment import Identity
 from precast.wire import sessions as session
@@ -30,14 +30,14 @@ UPGRADE = (
 )
 SHORT, LONG = 126, 127
 READ_BYTES = 4096
-# Of TLS 1.3: a head, the sort of what is in it, and a tag.
+# The overhead of a TLS 1.3 record: header, content type and authentication tag.
 SEAL_BYTES = 5 + 1 + 16
 SEALED = (b"an answer",)
 STORED = b"stored"
 
 
 def frame(message: bytes) -> bytes:
-    """A client's frame. A mask of zeros is one: the server takes it off as any other."""
+    """A client's frame. Its mask is all zeros, which is valid: the server unmasks it like any other."""
     size = len(message)
     if size < SHORT:
         head = bytes([0x82, 0x80 | size])
@@ -48,19 +48,19 @@ def frame(message: bytes) -> bytes:
     return head + bytes(4) + message
 
 
-class SessionLine(Line):
-    """One node's session; one record at a time."""
+class SessionConnection(LoadConnection):
+    """One node's session, with one record in flight."""
 
     def __init__(self, port: int, context: ssl.SSLContext, store: Store, expected: deque[bytes]) -> None:
-        """Open the session; `expected` are the frames that say of record after record that it is stored. Raises ConnectionError if it is
-        refused."""
+        """Open the session. `expected` are the acknowledgement frames of the records, in order. Raises ConnectionError if the server
+        refuses the session."""
         super().__init__(port)
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname="127.0.0.1")
         self._store = store
         self._expected = expected
-        self._due: deque[int] = deque()  # how long the answers to what was sealed are
-        self._sealed: list[bytes] = []  # what has come since it was last looked at
+        self._due: deque[int] = deque()  # encrypted lengths of the expected responses
+        self._sealed: list[bytes] = []  # received and not yet decrypted
         self._sealed_bytes = 0
         self._shake_hands()
         store.attempts.insert(0, uuid.uuid4().hex)
@@ -80,31 +80,31 @@ class SessionLine(Line):
         del store.attempts[1:]
 
     def seal(self, record: bytes) -> bytes:
-        """The next record's frame as it is sent."""
+        """Encrypt the frame of the next record."""
         self._due.append(len(self._expected[len(self._due)]) + SEAL_BYTES)
         self._store.last += 1
         return self._seal(record)
 
     def hear(self) -> Sequence[bytes]:
-        """Whether there is an answer, by its length."""
+        """Receive data, and recognise a complete response by its length."""
         try:
-            came = self.socket.recv(READ_BYTES)
+            received = self.socket.recv(READ_BYTES)
         except BlockingIOError:
             return ()
-        if not came:
+        if not received:
             raise ConnectionResetError("the server has closed a connection")
         if not self._due:
-            self._open(came)
-            raise ConnectionResetError(f"the server has said something unasked: {self.buffer[:200]!r}")
-        self._sealed.append(came)
-        self._sealed_bytes += len(came)
+            self._open(received)
+            raise ConnectionResetError(f"the server has sent an unexpected message: {self.buffer[:200]!r}")
+        self._sealed.append(received)
+        self._sealed_bytes += len(received)
         if self._sealed_bytes < self._due[0]:
             return ()
         self._sealed_bytes -= self._due.popleft()
         return SEALED
 
     def answers(self) -> Iterator[bytes]:
-        """What was said since it was last looked at, message by message."""
+        """Decrypt the messages received since the last call."""
         self._open(b"".join(self._sealed))
         self._sealed.clear()
         self._sealed_bytes = 0
@@ -144,7 +144,7 @@ class SessionLine(Line):
         return self._outgoing.read()
 
     def _open(self, sealed: bytes) -> None:
-        """Put what is in it behind what is in the buffer."""
+        """Decrypt data and append it to the buffer."""
         self._incoming.write(sealed)
         try:
             while more := self._tls.read(READ_BYTES):
@@ -153,17 +153,17 @@ class SessionLine(Line):
             return
 
     def _read(self) -> None:
-        """Wait for more, while the session is being opened."""
+        """Wait for more data while the session is being opened."""
         self._open(self._receive())
 
     def _receive(self) -> bytes:
-        came = self.socket.recv(READ_BYTES)
-        if not came:
+        received = self.socket.recv(READ_BYTES)
+        if not received:
             raise ConnectionResetError("the server has closed a connection")
-        return came
+        return received
 
     def _next(self) -> bytes | None:
-        """The next frame, if it is all there."""
+        """The payload of the next frame, or None if the frame is incomplete."""
         buffer = self.buffer
         if len(buffer) < 2:
             return None
@@ -177,27 +177,27 @@ class SessionLine(Line):
         return buffer[at : at + size]
 
 
-class SessionNodes(Senders):
-    """Nodes of ours, each with a session of its own."""
+class SessionSenders(Senders):
+    """Nodes of Precast, each with its own session."""
 
     def __init__(self, port: int, count: int, directory: Path) -> None:
         self._port, self._directory = port, directory
         self._stores = [Store() for _ in range(count)]
         self._made = [0] * count  # records
         self._expected: list[deque[bytes]] = [deque() for _ in range(count)]
-        self.lines: list[SessionLine] = []
+        self.lines: list[SessionConnection] = []
 
     def connect(self) -> None:
         reopen(self.lines, self._connect, len(self._stores))
 
-    def requests(self, order: Order) -> Iterator[tuple[int, bytes]]:
+    def requests(self, batch: FactBatch) -> Iterator[tuple[int, bytes]]:
         at = datetime.now(UTC)
         for node in range(len(self._stores)):
             self._made[node] += 1
-            body = msgspec.Raw(body_of(node, order))
+            body = msgspec.Raw(body_of(node, batch))
             record = compress_facts(Record(self._made[node], session.FACTS, at, body))
-            said = session.encode(Ack(record.number))
-            self._expected[node].append(bytes([0x82, len(said)]) + said)
+            acknowledgement = session.encode(Ack(record.number))
+            self._expected[node].append(bytes([0x82, len(acknowledgement)]) + acknowledgement)
             yield node, frame(session.encode(record))
 
     def seal(self, requests: Sequence[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
@@ -206,9 +206,9 @@ class SessionNodes(Senders):
     def open(self, answers: Sequence[bytes]) -> list[bytes]:
         return [answer for line in self.lines for answer in line.answers()]
 
-    def is_good(self, order: Order, answer: bytes) -> bool:
+    def is_good(self, batch: FactBatch, answer: bytes) -> bool:
         return answer == STORED
 
-    def _connect(self, node: int) -> SessionLine:
+    def _connect(self, node: int) -> SessionConnection:
         context = Identity(self._directory / "nodes" / name_of(node)).context()
-        return SessionLine(self._port, context, self._stores[node], self._expected[node])
+        return SessionConnection(self._port, context, self._stores[node], self._expected[node])

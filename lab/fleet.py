@@ -1,4 +1,4 @@
-"""Many nodes at once: enrolled by the enrolment service itself, beside the running server, without a request for each."""
+"""Enrols many nodes at once: calls the enrolment service directly, beside the running server, without a request for each node."""
 
 import asyncio
 import secrets
@@ -33,7 +33,7 @@ AT_ONCE = 100
 
 
 def enrol(data: Path, database: str, directory: Path, count: int) -> None:
-    """Make nodes node0001… of the site in `data`; directory/NODE gets key and certificate, directory/authority.pem whom to trust."""
+    """Enrol nodes of the site in `data`. Writes key and certificate to directory/NODE, and the authority to directory/authority.pem."""
     asyncio.run(_enrol(data, database, directory, names(count)))
     shutil.copy(data / "authority" / "certificate.pem", directory / "authority.pem")
 
@@ -43,13 +43,13 @@ def names(count: int) -> list[str]:
 
 
 def context(directory: Path, name: str) -> ssl.SSLContext:
-    """What a node opens connections with."""
-    made = https.trust_authority((directory / "authority.pem").read_text())
-    made.load_cert_chain(directory / name / "certificate.pem", directory / name / "key.pem")
-    return made
+    """The TLS context with which a node opens connections."""
+    tls = https.trust_authority((directory / "authority.pem").read_text())
+    tls.load_cert_chain(directory / name / "certificate.pem", directory / name / "key.pem")
+    return tls
 
 
-async def _enrol(data: Path, database: str, directory: Path, called: list[str]) -> None:
+async def _enrol(data: Path, database: str, directory: Path, node_names: list[str]) -> None:
     opened = await connect(location.parse(database))
     try:
         ids, tokens = TimeOrderedIds(opened.clock), Tokens(opened)
@@ -60,18 +60,19 @@ async def _enrol(data: Path, database: str, directory: Path, called: list[str]) 
         service = EnrolmentService(
             opened, NodeCertificates(opened), tokens, audit, authority, recognition, ids, secrets, classifier
         )
-        token = (await service.create_token(NewEnrolmentToken("node*", uses=len(called)), "system")).token
-        for at in range(0, len(called), AT_ONCE):
-            await asyncio.gather(*(_enrol_one(service, directory / name, token) for name in called[at : at + AT_ONCE]))
+        token = (await service.create_token(NewEnrolmentToken("node*", uses=len(node_names)), "system")).token
+        for at in range(0, len(node_names), AT_ONCE):
+            batch = node_names[at : at + AT_ONCE]
+            await asyncio.gather(*(_enrol_node(service, directory / name, token) for name in batch))
     finally:
         await opened.close()
 
 
-async def _enrol_one(service: EnrolmentService, place: Path, token: str) -> None:
+async def _enrol_node(service: EnrolmentService, directory: Path, token: str) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, place.name)])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, directory.name)])
     request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
-    came = await service.enrol(EnrolBody(request.public_bytes(serialization.Encoding.PEM).decode(), token))
-    place.mkdir(parents=True)
-    (place / "key.pem").write_bytes(private_pem(key))
-    (place / "certificate.pem").write_text(came.certificate)
+    enrolled = await service.enrol(EnrolBody(request.public_bytes(serialization.Encoding.PEM).decode(), token))
+    directory.mkdir(parents=True)
+    (directory / "key.pem").write_bytes(private_pem(key))
+    (directory / "certificate.pem").write_text(enrolled.certificate)

@@ -1,4 +1,4 @@
-"""A web server on loopback that says what a test tells it to say."""
+"""A web server on the loopback interface whose responses a test defines."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 
 class Page(NamedTuple):
-    """What the server says for a path."""
+    """The response for one path."""
 
     body: bytes = b"hello\n"
     status: int = 200
@@ -17,7 +17,7 @@ class Page(NamedTuple):
 
 
 class HttpFiles:
-    """Files by path, and the requests for them. Served from `with` on, to its end."""
+    """A context manager: serves pages by path, and records the requests."""
 
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}

@@ -1,4 +1,4 @@
-"""A peer's service from a Debian package that runs on Java: started in a directory of its own, ready within minutes, removed at its end."""
+"""A peer's Java service from a Debian package, run in its own temporary directory. It is ready within minutes and removed at the end."""
 
 import abc
 import http.client
@@ -20,7 +20,7 @@ START_S = 300.0
 
 
 def why_missing(jar: Path, package: str) -> str | None:
-    """Why there is none on this machine; None if there is."""
+    """The reason why the package cannot run on this machine, or None if it can."""
     if not jar.exists():
         return f"{package} is not installed (apt-get install {package})"
     if shutil.which("java") is None:
@@ -29,7 +29,7 @@ def why_missing(jar: Path, package: str) -> str | None:
 
 
 class JavaService(abc.ABC):
-    """Started by `with`, which takes a minute or two; stopped and removed at its end. It listens on `port` of loopback."""
+    """A context manager: starts the service within a minute or two, stops and removes it at the end. It listens on `port` of loopback."""
 
     def __init__(self, name: str) -> None:
         self.port = free_port()
@@ -52,11 +52,11 @@ class JavaService(abc.ABC):
 
     @abc.abstractmethod
     def prepare(self) -> Sequence[str]:
-        """Lay out everything it needs in `place`; the command that starts it."""
+        """Write all files that the service needs to `place`, and return the command that starts it."""
 
     @abc.abstractmethod
     def is_ready(self) -> bool:
-        """Whether it answers. What the connection raises means no."""
+        """Whether the service answers. An exception of the connection means no."""
 
     @property
     def pid(self) -> int:

@@ -1,7 +1,7 @@
-"""Disks of a test's own, sparse files behind loop devices, and a machine whose root lies on one of them.
+"""Private disks for a test (sparse files behind loop devices), and a machine whose root is on one of them.
 
-The machine is this one's programs over a file system of its own, entered in namespaces: what it mounts is gone with its last process, and
-the devices are given back when the test leaves. Swap belongs to the kernel and to no namespace, so whoever uses it must end that itself.
+The machine runs this machine's programs on its own file system, in namespaces: its mounts disappear with its last process, and the
+context detaches the devices at its end. Swap belongs to the kernel and not to a namespace, so a test that enables swap must disable it.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parent.parent
-_CAN_RESIZE = 24  # CAP_SYS_RESOURCE, which the kernel wants of who grows an ext4 that is mounted
+_CAN_RESIZE = 24  # CAP_SYS_RESOURCE, which the kernel requires to grow a mounted ext4
 _ENTER = """
 set -e
 device=$1 root=$2; shift 2
@@ -40,19 +40,19 @@ class LoopDisk:
         return f"{self.device}p{number}"
 
     def grow(self, megabytes: int) -> None:
-        """The disk gets larger, as a cloud's does between two boots."""
+        """Enlarge the disk, as a cloud does between two boots."""
         os.truncate(self.file, megabytes << 20)
         run("losetup", "-c", self.device)
 
     def label(self, text: str) -> None:
-        """Write a partition table, in the words of sfdisk."""
+        """Write a partition table, in the format of sfdisk."""
         subprocess.run(["sfdisk", "-q", self.device], input=text, text=True, check=True, capture_output=True)
         run("partx", "-u", self.device)
 
 
 @contextlib.contextmanager
 def attached(file: Path, megabytes: int) -> Iterator[LoopDisk]:
-    """A new empty disk, as long as the context lasts."""
+    """Attach a new empty disk until the context ends."""
     with file.open("wb") as image:
         image.truncate(megabytes << 20)
     disk = LoopDisk(run("losetup", "-f", "-P", "--show", str(file)).strip(), file)
@@ -67,7 +67,7 @@ def run(*words: str) -> str:
 
 
 class DiskMachine:
-    """A machine whose root is a file system on a device. Several commands may be run in it, one after the other."""
+    """A machine whose root is a file system on a device. It can run several commands in sequence."""
 
     def __init__(self, device: str, mount_point: Path) -> None:
         self._device = device
@@ -75,7 +75,7 @@ class DiskMachine:
         mount_point.mkdir()
 
     def run(self, script: str, *words: str) -> "subprocess.CompletedProcess[str]":
-        """Run a shell script on the machine, without network and with a host name of its own."""
+        """Run a shell script on the machine, without network and with its own host name."""
         enter = ["unshare", "-m", "-p", "-n", "--uts", "--fork", "sh", "-c", _ENTER, "enter", self._device]
         places = {"REPOSITORY": str(REPOSITORY), "PREFIX": sys.prefix, "BASE": sys.base_prefix}
         return subprocess.run(
@@ -90,7 +90,7 @@ class DiskMachine:
 
 
 def why_not(programs: Sequence[str] = ()) -> str | None:
-    """Why there can be no such disks here; None if there can."""
+    """The reason why this machine cannot attach loop disks, or None if it can."""
     if os.geteuid() != 0:
         return "needs root: loop devices"
     missing = [name for name in ("losetup", "sfdisk", "partx", "findmnt", *programs) if shutil.which(name) is None]
@@ -101,7 +101,7 @@ def why_not(programs: Sequence[str] = ()) -> str | None:
 
 
 def may_resize_ext4() -> bool:
-    """Whether the kernel would let us grow an ext4 that is mounted."""
+    """Whether the kernel allows this process to grow a mounted ext4."""
     text = Path("/proc/self/status").read_text()
     effective = next(line.split()[1] for line in text.splitlines() if line.startswith("CapEff:"))
     return bool(int(effective, 16) >> _CAN_RESIZE & 1)

@@ -1,6 +1,6 @@
-"""A metadata service as EC2 has it, with session tokens: files by path, and listings of what is below.
+"""A metadata service like EC2's, with session tokens: it serves files by path, and listings of directories.
 
-`python -m lab.metadata_service FILE` serves what a JSON file has, on the link-local address, until it is killed.
+`python -m lab.metadata_service FILE` serves the files of a JSON document on the link-local address until it is killed.
 """
 
 import contextlib
@@ -16,18 +16,18 @@ _ASKED, _GIVEN = "X-aws-ec2-metadata-token-ttl-seconds", "X-aws-ec2-metadata-tok
 
 
 def answer(files: Mapping[str, str], path: str) -> str | None:
-    """A file, or the names below a directory; None if there is neither."""
+    """The content of a file, the names below a directory, or None if the path does not exist."""
     path = path.strip("/")
     if path in files:
         return files[path]
     below = [name.removeprefix(f"{path}/") for name in files if name.startswith(f"{path}/")]
-    names = [one.partition("/") for one in below]
+    names = [path.partition("/") for path in below]
     return "\n".join(dict.fromkeys(first + sign for first, sign, _ in names)) if names else None
 
 
 @contextlib.contextmanager
 def serving(files: Mapping[str, str], address: tuple[str, int] = ("169.254.169.254", 80)) -> Iterator[list[str]]:
-    """Serve until the context ends; the paths that were asked for, as they come."""
+    """Serve until the context ends. Gives a list to which each requested path is appended."""
     asked: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -47,7 +47,7 @@ def serving(files: Mapping[str, str], address: tuple[str, int] = ("169.254.169.2
             self.wfile.write(text.encode())
 
         def log_message(self, *_: object) -> None:
-            """What is asked is in the list."""
+            """Print nothing: the list has the requests."""
 
     with http.server.ThreadingHTTPServer(address, Handler) as server:
         thread = threading.Thread(target=server.serve_forever)

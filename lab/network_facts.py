@@ -1,6 +1,7 @@
-"""What files of netplan, networkd, ifupdown and NetworkManager say of a network, in one set of facts, so that they can be compared.
+"""Reads network files of netplan, networkd, ifupdown and NetworkManager into one form, a set of facts, so that they can be compared.
 
-A fact is (device, what, value…). Only what all four can say is a fact: how a device is made, its addresses, routes, servers, size.
+A fact is (device, property, value…). Only properties that all four can express are facts: the kind of a device, its addresses, routes, DNS
+servers and MTU.
 """
 
 import re
@@ -14,7 +15,7 @@ Ini = list[tuple[str, list[tuple[str, str]]]]
 
 
 def of_files(renderer: str, files: Mapping[str, str], macs: Mapping[str, str] | None = None) -> Facts:
-    """The facts of a rendering; `macs` has the names of devices that NetworkManager knows by their address alone."""
+    """The facts of a rendering. `macs` maps MAC addresses to names, for devices that NetworkManager identifies only by address."""
     if renderer == "network-manager":
         return network_manager(files, macs or {})
     readers = {"netplan": netplan, "networkd": networkd, "eni": eni}
@@ -44,18 +45,18 @@ def _netplan_device(name: str, device: Mapping[str, Any]) -> Iterator[tuple[Any,
     yield from ((name, word) for word in ("dhcp4", "dhcp6") if device.get(word) in (True, "yes"))
     if device.get("accept-ra") is True:
         yield (name, "accept-ra")
-    yield from ((name, "address", str(one)) for one in device.get("addresses", []))
+    yield from ((name, "address", str(address)) for address in device.get("addresses", []))
     for word in ("gateway4", "gateway6"):
         if word in device:
             yield _route(name, "default", device[word], None)
-    for one in device.get("routes", []):
-        yield _route(name, one["to"], one.get("via"), one.get("metric"))
+    for route in device.get("routes", []):
+        yield _route(name, route["to"], route.get("via"), route.get("metric"))
     dns = device.get("nameservers", {})
-    yield from ((name, "dns", one) for one in dns.get("addresses", []))
-    yield from ((name, "search", one) for one in dns.get("search", []))
+    yield from ((name, "dns", address) for address in dns.get("addresses", []))
+    yield from ((name, "search", domain) for domain in dns.get("search", []))
     if "mtu" in device:
         yield (name, "mtu", int(device["mtu"]))
-    yield from ((one, "part of", name) for one in device.get("interfaces", []))
+    yield from ((member, "part of", name) for member in device.get("interfaces", []))
     if "link" in device:
         yield (name, "vlan", int(device["id"]), device["link"])
     if "mode" in device.get("parameters", {}):
@@ -63,30 +64,30 @@ def _netplan_device(name: str, device: Mapping[str, Any]) -> Iterator[tuple[Any,
 
 
 def _ini(text: str) -> Ini:
-    found: Ini = []
+    sections: Ini = []
     for line in text.splitlines():
         if line.startswith("["):
-            found.append((line.strip("[]"), []))
+            sections.append((line.strip("[]"), []))
         elif "=" in line and not line.startswith("#"):
             key, _, value = line.partition("=")
-            found[-1][1].append((key.strip(), value.strip()))
-    return found
+            sections[-1][1].append((key.strip(), value.strip()))
+    return sections
 
 
 def networkd(files: Mapping[str, str]) -> Facts:
     facts: Facts = set()
     read = {path: _ini(text) for path, text in files.items() if "/network/" in path}
-    names = {_value(one, "Match", "PermanentMACAddress") or _value(one, "Match", "MACAddress"): name
-             for path, one in read.items() if path.endswith(".link") and (name := _value(one, "Link", "Name"))}  # fmt: skip
-    for path, one in read.items():
+    names = {_value(ini, "Match", "PermanentMACAddress") or _value(ini, "Match", "MACAddress"): name
+             for path, ini in read.items() if path.endswith(".link") and (name := _value(ini, "Link", "Name"))}  # fmt: skip
+    for path, ini in read.items():
         if path.endswith(".netdev"):
-            facts |= set(_netdev(_value(one, "NetDev", "Name") or "", one))
+            facts |= set(_netdev(_value(ini, "NetDev", "Name") or "", ini))
         elif path.endswith(".network"):
-            mac = _value(one, "Match", "PermanentMACAddress") or _value(one, "Match", "MACAddress")
-            facts |= set(_network_file(names.get(mac) or _value(one, "Match", "Name") or "", one))
+            mac = _value(ini, "Match", "PermanentMACAddress") or _value(ini, "Match", "MACAddress")
+            facts |= set(_network_file(names.get(mac) or _value(ini, "Match", "Name") or "", ini))
     links = {fact[2]: fact[0] for fact in facts if fact[1] == "carries"}
-    made = {(fact[0], "vlan", fact[2], links.get(fact[0])) for fact in facts if fact[1] == "vlan id"}
-    return {fact for fact in facts if fact[1] not in ("carries", "vlan id")} | made
+    vlans = {(fact[0], "vlan", fact[2], links.get(fact[0])) for fact in facts if fact[1] == "vlan id"}
+    return {fact for fact in facts if fact[1] not in ("carries", "vlan id")} | vlans
 
 
 def _value(ini: Ini, section: str, key: str) -> str | None:
@@ -117,15 +118,15 @@ def _network_file(name: str, ini: Ini) -> Iterator[tuple[Any, ...]]:
     if mtu := _value(ini, "Link", "MTUBytes"):
         yield (name, "mtu", int(mtu))
     addresses = _values(ini, "Network", "Address") + _values(ini, "Address", "Address")
-    yield from ((name, "address", one) for one in addresses)
+    yield from ((name, "address", address) for address in addresses)
     for title, rows in ini:
         if title == "Route":
-            given = dict(rows)
-            yield _route(name, given.get("Destination", ""), given.get("Gateway"), given.get("Metric"))
-    yield from ((name, "dns", one) for row in _values(ini, "Network", "DNS") for one in row.split())
-    yield from ((name, "search", one) for row in _values(ini, "Network", "Domains") for one in row.split())
-    yield from ((name, "part of", one) for word in ("Bond", "Bridge") for one in _values(ini, "Network", word))
-    yield from ((name, "carries", one) for one in _values(ini, "Network", "VLAN"))
+            route = dict(rows)
+            yield _route(name, route.get("Destination", ""), route.get("Gateway"), route.get("Metric"))
+    yield from ((name, "dns", address) for row in _values(ini, "Network", "DNS") for address in row.split())
+    yield from ((name, "search", domain) for row in _values(ini, "Network", "Domains") for domain in row.split())
+    yield from ((name, "part of", parent) for word in ("Bond", "Bridge") for parent in _values(ini, "Network", word))
+    yield from ((name, "carries", vlan) for vlan in _values(ini, "Network", "VLAN"))
 
 
 def eni(files: Mapping[str, str]) -> Facts:
@@ -157,9 +158,9 @@ def _stanza(rows: list[tuple[str, str]]) -> Iterator[tuple[Any, ...]]:  # noqa: 
         elif word == "gateway":
             yield _route(name, "default", rest, given.get("metric"))
         elif word == "dns-nameservers":
-            yield from ((name, "dns", one) for one in rest.split())
+            yield from ((name, "dns", address) for address in rest.split())
         elif word == "dns-search":
-            yield from ((name, "search", one) for one in rest.split())
+            yield from ((name, "search", domain) for domain in rest.split())
         elif word == "mtu":
             yield (name, "mtu", int(rest))
         elif word == "bond-master":
@@ -167,7 +168,7 @@ def _stanza(rows: list[tuple[str, str]]) -> Iterator[tuple[Any, ...]]:  # noqa: 
         elif word == "bond-mode":
             yield (name, "mode", rest)
         elif word == "bridge_ports":
-            yield from ((one, "part of", name) for one in rest.split() if one != "none")
+            yield from ((port, "part of", name) for port in rest.split() if port != "none")
         elif word == "vlan-raw-device":
             yield (name, "vlan", int(given.get("vlan_id", name.rpartition(".")[2])), rest)
         elif word in ("up", "post-up"):
@@ -175,13 +176,13 @@ def _stanza(rows: list[tuple[str, str]]) -> Iterator[tuple[Any, ...]]:  # noqa: 
 
 
 def _command(name: str, text: str) -> Iterator[tuple[Any, ...]]:
-    """A route that is added by a command, of ip(8) or of route(8)."""
+    """The route that a command adds: ip(8) or route(8)."""
     metric = re.search(r"metric (\d+)", text)
-    if found := re.match(r"ip -[46] route add (\S+) via (\S+)", text):
-        yield _route(name, found[1], found[2], metric[1] if metric else None)
-    elif found := re.match(r"route add (?:-A inet6 )?(?:-net |-host )?(\S+)(?: netmask (\S+))? gw (\S+)", text):
-        to = found[1] if found[2] is None or found[1] == "default" else f"{found[1]}/{_bits(found[2])}"
-        yield _route(name, to, found[3], metric[1] if metric else None)
+    if match := re.match(r"ip -[46] route add (\S+) via (\S+)", text):
+        yield _route(name, match[1], match[2], metric[1] if metric else None)
+    elif match := re.match(r"route add (?:-A inet6 )?(?:-net |-host )?(\S+)(?: netmask (\S+))? gw (\S+)", text):
+        to = match[1] if match[2] is None or match[1] == "default" else f"{match[1]}/{_bits(match[2])}"
+        yield _route(name, to, match[3], metric[1] if metric else None)
 
 
 def _bits(mask: str) -> int:
@@ -191,11 +192,11 @@ def _bits(mask: str) -> int:
 def network_manager(files: Mapping[str, str], macs: Mapping[str, str]) -> Facts:
     facts: Facts = set()
     read = [_ini(text) for path, text in files.items() if path.endswith(".nmconnection")]
-    named = [(one, _value(one, "connection", "interface-name")) for one in read]
-    named = [(one, name or macs.get((_value(one, "ethernet", "mac-address") or "").lower(), "")) for one, name in named]
-    names = {uuid: name or "" for one, name in named if (uuid := _value(one, "connection", "uuid"))}
-    for one, name in named:
-        facts |= set(_connection(name or "", one, names))
+    named = [(ini, _value(ini, "connection", "interface-name")) for ini in read]
+    named = [(ini, name or macs.get((_value(ini, "ethernet", "mac-address") or "").lower(), "")) for ini, name in named]
+    names = {uuid: name or "" for ini, name in named if (uuid := _value(ini, "connection", "uuid"))}
+    for ini, name in named:
+        facts |= set(_connection(name or "", ini, names))
     return facts
 
 
@@ -228,4 +229,4 @@ def _addressing(name: str, key: str, value: str) -> Iterator[tuple[Any, ...]]:
         to, via, metric = (*value.split(","), None, None)[:3]
         yield _route(name, str(to), via, metric)
     elif key in ("dns", "dns-search"):
-        yield from ((name, "search" if "-" in key else key, one) for one in value.split(";") if one)
+        yield from ((name, "search" if "-" in key else key, entry) for entry in value.split(";") if entry)

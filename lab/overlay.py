@@ -1,8 +1,8 @@
-"""This machine, as a copy that may be spoiled: an overlay over its root, entered in namespaces of its own.
+"""A disposable copy of this machine: an overlay over its root, entered in separate namespaces.
 
-Everything that is written goes to a directory of the test and can be looked at from outside; the machine itself stays as it is. Mounts live
-only as long as the command that is run, so that nothing is left behind, whatever kills it. With `is_booted` systemd is the first process in
-there, a real one, and the command is run once it is up.
+All writes go to a directory of the test and can be read from outside; the machine itself does not change. The mounts disappear with the
+command, so that nothing is left behind whatever kills it. With `run_booted` a real systemd is the first process in the copy, and the
+command runs once systemd is up.
 """
 
 import os
@@ -23,8 +23,8 @@ mount --rbind /sys $base/root/sys
 exec chroot $base/root "$@"
 """
 
-# The console is the first process's, so the command's output goes to a file, and its exit code to standard output. Until the first process
-# has changed its root, systemctl takes ours for a mere chroot and says yes to everything: so first comes systemd's own socket.
+# The first process owns the console, so the command's output goes to a file, and its exit code to standard output. Until the first process
+# has changed its root, systemctl assumes a plain chroot and succeeds always: so the script waits for systemd's own socket first.
 _BOOT = """
 base=$1; shift
 root=$base/root
@@ -45,7 +45,7 @@ exec chroot $root /lib/systemd/systemd --unit=bare.target --log-level=err --log-
 
 
 class OverlayRoot:
-    """A copy of this machine below a directory. Several commands may be run in it, one after the other."""
+    """A copy of this machine below a directory. It can run several commands in sequence."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
@@ -55,7 +55,7 @@ class OverlayRoot:
         (base / "upper").chmod(0o755)
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        """The command line that runs another inside."""
+        """The command line that runs another command inside the copy."""
         return ["unshare", "-m", "-p", "--fork", "sh", "-c", _ENTER, "overlay", str(self.base), *argv]
 
     def run(self, argv: Sequence[str], timeout_s: float = 100) -> "subprocess.CompletedProcess[str]":
@@ -70,7 +70,7 @@ class OverlayRoot:
         )
 
     def run_booted(self, argv: Sequence[str], timeout_s: float = 100) -> "subprocess.CompletedProcess[str]":
-        """The same with systemd running in there; it is killed with everything it started when the command has ended."""
+        """Run a command while systemd runs in the copy. systemd and all its processes are killed when the command has ended."""
         namespaces = ["unshare", "-m", "-p", "-u", "-i", "-n", "-C", "--fork", "--kill-child=KILL"]
         words = [*namespaces, "sh", "-c", _BOOT, "overlay", str(self.base), *argv]
         with (self.base / "console").open("wb") as console:
@@ -88,16 +88,16 @@ class OverlayRoot:
         return subprocess.CompletedProcess(words, int(code), (self.base / "output").read_text(errors="replace"))
 
     def written(self, path: str) -> Path:
-        """Where a file is, seen from outside, that was written inside."""
+        """The path outside the copy of a file that was written inside."""
         return self.base / "upper" / path.lstrip("/")
 
     def read(self, path: str) -> str:
-        """A file of the copy."""
+        """The text of a file in the copy."""
         place = self.written(path)
         return (place if place.exists() else Path(path)).read_text()
 
     def write(self, path: str, text: str, mode: int = 0o644) -> None:
-        """Put a file into the copy, while no command runs in it."""
+        """Write a file into the copy, while no command runs in it."""
         place = self.written(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
@@ -105,7 +105,7 @@ class OverlayRoot:
 
 
 def why_not() -> str | None:
-    """Why there can be no such copy here; None if there can."""
+    """The reason why this machine cannot mount such a copy, or None if it can."""
     if os.geteuid() != 0:
         return "needs root"
     if shutil.which("unshare") is None:

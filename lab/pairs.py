@@ -1,7 +1,7 @@
-"""Pairs of rows that belong together: what crash tests write and count.
+"""Pairs of rows that crash tests write and count.
 
-Pair N is a record in a stream and an item in the work queue, stored in one transaction. After any crash every acknowledged pair
-must be there, and no half of one.
+Pair N is a record in a stream and an item in the work queue, stored in one transaction. After any crash the database must have every
+acknowledged pair, and no half of a pair.
 """
 
 import msgspec
@@ -16,8 +16,8 @@ KIND = WorkKind("pair", max_items=10_000_000)
 STREAM_LIMIT = 10_000_000
 
 
-class Found(msgspec.Struct, frozen=True):
-    """What is in the database: numbers in the stream and numbers in the queue."""
+class StoredPairs(msgspec.Struct, frozen=True):
+    """The numbers that the database has in the stream and in the queue."""
 
     records: set[int]
     items: set[int]
@@ -36,9 +36,9 @@ class Pairs:
         self._queue = WorkQueue(database, [KIND])
 
     async def write(self, number: int, size_bytes: int = 200) -> None:
-        await self._database.write(self._writing, number, size_bytes)
+        await self._database.write(self._write_pair, number, size_bytes)
 
-    async def read(self) -> Found:
+    async def read(self) -> StoredPairs:
         records: set[int] = set()
         after = 0
         while page := (await self._streams.read("pairs", after, 5_000)).records:
@@ -49,8 +49,8 @@ class Pairs:
         while listed := await self._queue.list_waiting(last, 5_000):
             items |= {int(item.key) for item in listed}
             last = (listed[-1].kind, listed[-1].key)
-        return Found(records, items)
+        return StoredPairs(records, items)
 
-    def _writing(self, number: int, size_bytes: int) -> Transaction[None]:
+    def _write_pair(self, number: int, size_bytes: int) -> Transaction[None]:
         yield from self._streams.append_records("pairs", [f"{number} ".encode() + b"x" * size_bytes])
         yield from self._queue.enqueue_item("pair", str(number), b"")

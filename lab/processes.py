@@ -1,13 +1,13 @@
-"""Processes that others have started, as the kernel sees them."""
+"""The state of processes that other programs have started, read from /proc."""
 
 from pathlib import Path
 
-# Of a process that goes while it is looked at.
+# Raised by reading the files of a process that ends meanwhile.
 GONE = (FileNotFoundError, ProcessLookupError)
 
 
 def is_alive(pid: int) -> bool:
-    """One that has ended may wait for somebody to notice; nobody may be there to bury it."""
+    """Whether a process runs. A zombie, which no parent has reaped, counts as ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except GONE:

@@ -1,4 +1,4 @@
-"""A Puppet authority in Puppet's own layout, and the files its agents have: made by hand, because a real one takes minutes."""
+"""Writes a Puppet authority in Puppet's file layout, and the files of its agents, because a real Puppet CA takes minutes."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,13 +27,13 @@ class PuppetAuthority:
         if has_intermediate:
             self.key = new_key()
             self.path = [self._authority("Puppet CA: puppet.example.com", self.key, root, root_key), root]
-        (cadir / "ca_crt.pem").write_bytes(b"".join(one.public_bytes(PEM) for one in self.path))
+        (cadir / "ca_crt.pem").write_bytes(b"".join(certificate.public_bytes(PEM) for certificate in self.path))
         (cadir / "ca_key.pem").write_bytes(key_pem(self.key))
         self._lists = [self._list(root, root_key)] if has_intermediate else []
         self._write_lists()
 
     def sign(self, ssldir: Path, name: str, days: int = 1825, **extensions: str) -> x509.Certificate:
-        """An agent with its key and certificate; extensions by the end of their number, as _1_13 for pp_role."""
+        """Sign an agent's certificate. Extensions are named by the end of their OID, such as _1_13 for pp_role."""
         key = new_key()
         builder = (
             self._builder(name, self.path[0].subject, key, days)
@@ -65,7 +65,7 @@ class PuppetAuthority:
 
     def _write_lists(self) -> None:
         lists = [self._list(self.path[0], self.key, self._revoked), *self._lists]
-        (self.cadir / "ca_crl.pem").write_bytes(b"".join(one.public_bytes(PEM) for one in lists))
+        (self.cadir / "ca_crl.pem").write_bytes(b"".join(crl.public_bytes(PEM) for crl in lists))
 
     def _list(
         self, by: x509.Certificate, key: rsa.RSAPrivateKey, serials: list[int] | None = None
@@ -77,8 +77,8 @@ class PuppetAuthority:
             .next_update(self._now + timedelta(days=1825))
         )
         for serial in serials or []:
-            one = x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(self._now).build()
-            builder = builder.add_revoked_certificate(one)
+            revoked = x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(self._now).build()
+            builder = builder.add_revoked_certificate(revoked)
         return builder.sign(key, hashes.SHA256())
 
     def _authority(

@@ -1,6 +1,6 @@
-"""A PuppetDB of one's own, from Debian's package, with a PostgreSQL beside it: what the fact bench measures itself against.
+"""A private PuppetDB from Debian's package, with its own PostgreSQL: the peer of the benchmarks of facts and reports.
 
-It listens on loopback without TLS, which spares it work that we do. Its settings are the package's, but for more memory than 192 MB.
+It listens on loopback without TLS, and so does less work than Precast. Its settings are the package's, except for more memory than 192 MB.
 """
 
 import json
@@ -31,7 +31,7 @@ port = {port}
 disable-update-checking = true
 """
 
-# Only loopback reaches it.
+# Every request is allowed, because only loopback reaches the server.
 AUTHORISATION = """
 authorization: {
     version: 1
@@ -46,12 +46,12 @@ authorization: {
 
 
 def why_missing() -> str | None:
-    """Why there is none on this machine; None if there is."""
+    """The reason why PuppetDB cannot run on this machine, or None if it can."""
     return java_service.why_missing(JAR, "puppetdb")
 
 
 class PuppetDb(JavaService):
-    """With a PostgreSQL of its own."""
+    """PuppetDB with its own PostgreSQL."""
 
     def __init__(self, programs: Path | None = None) -> None:
         super().__init__("puppetdb")
@@ -66,12 +66,12 @@ class PuppetDb(JavaService):
         return json.loads(self.get(path))
 
     def waiting(self) -> int:
-        """How many commands were taken and are not processed yet."""
-        found = self.read("/status/v1/services/puppetdb-status?level=info")
-        return int(found["status"]["queue_depth"])
+        """The queue depth: how many accepted commands are not processed yet."""
+        service = self.read("/status/v1/services/puppetdb-status?level=info")
+        return int(service["status"]["queue_depth"])
 
     def processed(self) -> int:
-        """How many commands it has stored since it started; those that failed do not count."""
+        """How many commands PuppetDB has stored since it started, without those that failed."""
         counts = [
             self.read(f"/metrics/v2/read/puppetlabs.puppetdb.mq:name=global.{name}/Count")["value"]
             for name in ("processed", "fatal", "discarded")

@@ -1,7 +1,7 @@
-"""A puppetserver of one's own, from Debian's package: what the fetch bench measures itself against.
+"""A private puppetserver from Debian's package: the peer of the fetch benchmark.
 
-It listens on loopback without TLS, which spares it work that we do, and keeps its environments for ever. As many interpreters as its
-own default says: one less than there are processors. Who asks is said in a header, as behind a proxy.
+It listens on loopback without TLS, and so does less work than Precast, and caches its environments for ever. It has its default number of
+interpreters: one less than there are processors. A header names the node that asks, as behind a proxy.
 """
 
 import http.client
@@ -83,12 +83,12 @@ puppetlabs.services.ca.certificate-authority-disabled-service/certificate-author
 
 
 def why_missing() -> str | None:
-    """Why there is none on this machine; None if there is."""
+    """The reason why puppetserver cannot run on this machine, or None if it can."""
     return java_service.why_missing(JAR, "puppetserver")
 
 
 class PuppetServer(JavaService):
-    """Environments lie in `environments`."""
+    """A puppetserver whose environments are in the directory `environments`."""
 
     def __init__(self) -> None:
         super().__init__("puppetserver")
@@ -96,9 +96,9 @@ class PuppetServer(JavaService):
         self.environments.mkdir(parents=True)
 
     def catalog(self, node: str, facts: dict[str, Any]) -> bytes:
-        """Have a catalog compiled as an agent does. Raises RuntimeError with what the server says."""
-        told = json.dumps({"name": node, "values": facts})
-        form = {"environment": "production", "facts_format": "application/json", "facts": urllib.parse.quote(told)}
+        """Request a catalog as an agent does. Raises RuntimeError with the server's message."""
+        document = json.dumps({"name": node, "values": facts})
+        form = {"environment": "production", "facts_format": "application/json", "facts": urllib.parse.quote(document)}
         headers = {
             "Content-Type": "application/x-www-form-urlencoded",
             "Accept": "application/vnd.puppet.rich+json, application/json",
@@ -113,7 +113,7 @@ class PuppetServer(JavaService):
         finally:
             connection.close()
         if answer.status != 200:
-            raise RuntimeError(f"puppetserver says {answer.status}: {body[:2000].decode(errors='replace')}")
+            raise RuntimeError(f"puppetserver answered {answer.status}: {body[:2000].decode(errors='replace')}")
         return body
 
     def prepare(self) -> Sequence[str]:

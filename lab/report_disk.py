@@ -1,6 +1,6 @@
-"""What becomes of reports when a disk is full, the node's or the server's: `unshare -m python -m lab.report_disk DIRECTORY`.
+"""Writes reports while the disk of the node or of the server is full: `unshare -m python -m lab.report_disk DIRECTORY`.
 
-Runs in a mount namespace of its own, so the disk is gone when the process is. Prints one JSON document, for the test to judge.
+It runs in its own mount namespace, so the disk disappears with the process. It prints one JSON document, which the test checks.
 """
 
 import asyncio
@@ -82,17 +82,12 @@ def on_the_node(directory: Path) -> dict[str, object]:
     node.end(node.begin())
     rows = node.store.read("SELECT kind, body FROM record ORDER BY id")
     ended = [msgspec.json.decode(body, type=RunEnded) for kind, body in rows if kind == wire.ENDED]
-    numbers = [
-        one.first + at
-        for kind, body in rows
-        if kind == wire.EVENTS
-        for one in [msgspec.json.decode(body, type=RunEvents)]
-        for at in range(len(one.reports))
-    ]
+    batches = [msgspec.json.decode(body, type=RunEvents) for kind, body in rows if kind == wire.EVENTS]
+    numbers = [batch.first + at for batch in batches for at in range(len(batch.reports))]
     return {
         "end_on_a_full_disk": code_of(at_end),
         "begin_on_a_full_disk": code_of(at_begin),
-        "told_afterwards": [one.how for one in ended],
+        "ends_stored_afterwards": [run_ended.how for run_ended in ended],
         "numbers_are_without_a_gap": numbers == list(range(1, len(numbers) + 1)),
         "events_lost": ended[0].events - len(numbers),
     }
@@ -104,10 +99,10 @@ async def on_the_server(directory: Path) -> dict[str, object]:
         await database.write(NodeCertificates(database).lock_or_create, "web1")
         service, reader = ReportService(database, Reports(database)), ReportReader(database)
         began = RunBegan(TimeOrderedIds(SystemClock()).new(), "enforce", "hand", datetime.now(UTC))
-        told = [changed(number) for number in range(1000)]
-        body = RunEnded(began, "ended", datetime.now(UTC), SUMMARY, 1000, told)
+        resource_reports = [changed(number) for number in range(1000)]
+        body = RunEnded(began, "ended", datetime.now(UTC), SUMMARY, 1000, resource_reports)
 
-        async def take() -> PrecastError | None:
+        async def store() -> PrecastError | None:
             try:
                 await database.write(service.store, [("web1", prepare_ended("web1", body))])
             except PrecastError as error:
@@ -119,10 +114,10 @@ async def on_the_server(directory: Path) -> dict[str, object]:
 
         ballast = directory / "ballast"
         fill(ballast, 2)
-        error = await take()
+        error = await store()
         when_full = await count()
         ballast.unlink()
-        again = await take()
+        again = await store()
         return {
             "server_on_a_full_disk": code_of(error),
             "stored_when_full": when_full,
@@ -139,13 +134,13 @@ def _attempt(call: Callable[[], object]) -> PrecastError | None:
 
 
 def main() -> None:
-    found: dict[str, object] = {}
+    outcome: dict[str, object] = {}
     for name in ("node", "server"):
-        place = Path(sys.argv[1]) / name
-        place.mkdir()
-        mount(place, 8)
-        found |= on_the_node(place) if name == "node" else asyncio.run(on_the_server(place))
-    print(json.dumps(found))
+        directory = Path(sys.argv[1]) / name
+        directory.mkdir()
+        mount(directory, 8)
+        outcome |= on_the_node(directory) if name == "node" else asyncio.run(on_the_server(directory))
+    print(json.dumps(outcome))
 
 
 if __name__ == "__main__":

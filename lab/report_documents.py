@@ -1,4 +1,4 @@
-"""A run of 460 resources as a node of ours tells it, and the same as Puppet's agent reports it to PuppetDB."""
+"""The records with which an agent reports a run of 460 resources, and the report of the same run in PuppetDB's format."""
 
 import hashlib
 import itertools
@@ -11,7 +11,15 @@ from lab.fact_documents import name_of
 from precast.agent.applying.reporting.reporter import BATCH_BYTES
 from precast.wire.reports import records as reports
 from precast.wire.reports.events import Event, ResourceReport, Status, Summary
-from precast.wire.reports.records import UneventfulResources, RunBegan, RunEnded, RunEvents, SlowResource, Timings, compress_rest
+from precast.wire.reports.records import (
+    RunBegan,
+    RunEnded,
+    RunEvents,
+    SlowResource,
+    Timings,
+    UneventfulResources,
+    compress_rest,
+)
 
 RESOURCES = 460
 CHANGED = 10
@@ -21,9 +29,9 @@ Records = list[tuple[str, bytes]]
 
 
 def report_id(node: int, round_: int) -> str:
-    """As an agent makes them: by time, and in each round all nodes at about the same time."""
-    made = hashlib.sha256(f"{node} {round_}".encode()).hexdigest()
-    return f"{0x019A0000 + round_:08x}-{made[:4]}-7{made[4:7]}-8{made[7:10]}-{made[10:22]}"
+    """A time-ordered id as an agent makes it; in each round all nodes report at about the same time."""
+    digest = hashlib.sha256(f"{node} {round_}".encode()).hexdigest()
+    return f"{0x019A0000 + round_:08x}-{digest[:4]}-7{digest[4:7]}-8{digest[7:10]}-{digest[10:22]}"
 
 
 def path_of(number: int) -> str:
@@ -31,7 +39,7 @@ def path_of(number: int) -> str:
 
 
 def changed(number: int, round_: int) -> ResourceReport:
-    """A file of which one line is another one."""
+    """The report of a file in which one line changed."""
     path = path_of(number)
     before, after = (hashlib.sha256(f"{number} {round_ + step}".encode()).hexdigest() for step in (0, 1))
     diff = f"--- {path}\n+++ {path}\n@@ -1,3 +1,3 @@\n # managed\n-value = {before[:16]}\n+value = {after[:16]}\n"
@@ -44,7 +52,7 @@ def changed(number: int, round_: int) -> ResourceReport:
 
 
 def run_of(node: int, round_: int, count: int = CHANGED, resources: int = RESOURCES) -> Records:
-    """What a run of some seconds tells: its beginning, what happened as it happened, and its end with the rest."""
+    """The records of a run of a few seconds: its start, batches of events, and its end with the remaining events."""
     began = RunBegan(
         report_id(node, round_),
         "enforce",
@@ -58,45 +66,52 @@ def run_of(node: int, round_: int, count: int = CHANGED, resources: int = RESOUR
     )
     if not count:
         quiet = Summary(resources, resources, 0, 0, 0, 0, 0, 0, 0, 0.4, False, True)
-        told_at_once = RunEnded(
-            began, "ended", AT, quiet, timings=Timings({"plan": 0.21, "apply": 0.1, "finish": 0.01})
-        )
-        return [(reports.ENDED, msgspec.json.encode(told_at_once))]
-    told = [changed(number * (resources // count), round_) for number in range(count)]
-    parts = _parts(told[: count * 2 // 3]) + _parts(told[count * 2 // 3 :])
-    names = {one.resource for one in told}
+        run_ended = RunEnded(began, "ended", AT, quiet, timings=Timings({"plan": 0.21, "apply": 0.1, "finish": 0.01}))
+        return [(reports.ENDED, msgspec.json.encode(run_ended))]
+    changes = [changed(number * (resources // count), round_) for number in range(count)]
+    parts = _parts(changes[: count * 2 // 3]) + _parts(changes[count * 2 // 3 :])
+    names = {change.resource for change in changes}
     rest = [name for number in range(resources) if (name := f"File[{path_of(number)}]") not in names]
     summary = Summary(resources, resources - count, count, 0, 0, 0, 0, 0, 0, 2.5, False, True)
-    timings = Timings({"plan": 0.31, "apply": 2.1, "finish": 0.04}, [SlowResource(one.resource, 0.0125) for one in told[:10]])
-    ended = RunEnded(
-        began, "ended", AT + timedelta(seconds=2.5), summary, count, parts[-1], timings, compress_rest(UneventfulResources(rest))
+    timings = Timings(
+        {"plan": 0.31, "apply": 2.1, "finish": 0.04}, [SlowResource(change.resource, 0.0125) for change in changes[:10]]
     )
-    told_so_far = itertools.accumulate((len(part) for part in parts), initial=1)
+    ended = RunEnded(
+        began,
+        "ended",
+        AT + timedelta(seconds=2.5),
+        summary,
+        count,
+        parts[-1],
+        timings,
+        compress_rest(UneventfulResources(rest)),
+    )
+    first_numbers = itertools.accumulate((len(part) for part in parts), initial=1)
     return [
         (reports.BEGAN, msgspec.json.encode(began)),
         *(
             (reports.EVENTS, msgspec.json.encode(RunEvents(began.report, first, part)))
-            for first, part in zip(told_so_far, parts[:-1], strict=False)
+            for first, part in zip(first_numbers, parts[:-1], strict=False)
         ),
         (reports.ENDED, msgspec.json.encode(ended)),
     ]
 
 
-def _parts(told: list[ResourceReport]) -> list[list[ResourceReport]]:
-    """As much at a time as the agent tells."""
+def _parts(changes: list[ResourceReport]) -> list[list[ResourceReport]]:
+    """Split resource reports into batches of the size that the agent sends."""
     parts: list[list[ResourceReport]] = [[]]
     size_bytes = 0
-    for one in told:
+    for resource_report in changes:
         if size_bytes >= BATCH_BYTES:
             parts.append([])
             size_bytes = 0
-        parts[-1].append(one)
-        size_bytes += len(msgspec.json.encode(one))
+        parts[-1].append(resource_report)
+        size_bytes += len(msgspec.json.encode(resource_report))
     return parts
 
 
 def puppet_report(node: int, round_: int) -> dict[str, Any]:
-    """The same run as PuppetDB's command `store report`, version 8."""
+    """The same run in the form of PuppetDB's command `store report`, version 8."""
     at = _stamp(AT)
     by_number = {
         number * (RESOURCES // CHANGED): changed(number * (RESOURCES // CHANGED), round_) for number in range(CHANGED)
@@ -122,25 +137,25 @@ def puppet_report(node: int, round_: int) -> dict[str, Any]:
         "status": "changed",
         "type": "agent",
         "metrics": [{"category": "resources", "name": "total", "value": RESOURCES}],
-        "logs": [_log(one, at) for one in by_number.values()],
+        "logs": [_log(change, at) for change in by_number.values()],
         "resources": [_resource(number, by_number.get(number), at) for number in range(RESOURCES)],
     }
 
 
-def _resource(number: int, told: ResourceReport | None, at: str) -> dict[str, Any]:
+def _resource(number: int, change: ResourceReport | None, at: str) -> dict[str, Any]:
     place = f"/etc/puppetlabs/code/environments/production/modules/service{number % 23}/manifests/config.pp"
-    events = [] if told is None else [
+    events = [] if change is None else [
         {
             "status": "success",
             "timestamp": at,
             "name": "content_changed",
-            "property": one.property,
-            "new_value": one.desired,
-            "old_value": one.previous,
-            "message": one.message,
+            "property": event.property,
+            "new_value": event.desired,
+            "old_value": event.previous,
+            "message": event.message,
             "corrective_change": False,
         }
-        for one in told.events
+        for event in change.events
     ]  # fmt: skip
     return {
         "skipped": False,
@@ -155,15 +170,15 @@ def _resource(number: int, told: ResourceReport | None, at: str) -> dict[str, An
     }
 
 
-def _log(one: ResourceReport, at: str) -> dict[str, Any]:
-    """Puppet's agent sends the diff as a log line."""
-    event = one.events[0]
+def _log(change: ResourceReport, at: str) -> dict[str, Any]:
+    """The log line in which Puppet's agent sends a diff."""
+    event = change.events[0]
     return {
-        "file": one.file,
-        "line": one.line,
+        "file": change.file,
+        "line": change.line,
         "level": "notice",
         "message": f"{event.diff}\n{event.message}",
-        "source": f"/Stage[main]/{one.resource}/content",
+        "source": f"/Stage[main]/{change.resource}/content",
         "tags": ["notice", "file"],
         "time": at,
     }

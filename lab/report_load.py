@@ -1,7 +1,7 @@
-"""Many nodes that tell of runs, in a process of their own: `python -m lab.report_load precast|puppetdb PORT NODES [DIRECTORY]`.
+"""A process with many nodes that report runs: `python -m lab.report_load precast|puppetdb PORT NODES [DIRECTORY]`.
 
-Every node of ours has a certificate and a session of its own, connected before anything is timed. Each line of standard input is one order,
-answered by one line. Frames are made before the clock starts and go to the socket as they are: what is measured is the server.
+Every node of Precast has its own certificate and session, connected before the clock starts. Each line of standard input is a batch, and
+the process answers it with one line. Frames are built before the clock starts, because the benchmark measures the server.
 """
 
 import asyncio
@@ -16,8 +16,7 @@ import msgspec
 import uvloop
 
 from lab.fact_documents import name_of
-from lab.fact_load import UNDER_WAY, Commands, Sent, post, send
-from lab.fact_load import Order as FactOrder
+from lab.fact_load import UNDER_WAY, FactBatch, PuppetDbSenders, SendResult, post, send
 from lab.report_documents import puppet_report, run_of
 from lab.session import Peer, Store
 from precast.agent.identity.enrolment import Identity
@@ -29,8 +28,8 @@ HANDSHAKES = 16
 SEED = 20_001
 
 
-class Order(msgspec.Struct, frozen=True):
-    """Every node tells of so many runs, one after the other, in which so much changed; all nodes at once if `under_way` is 0."""
+class ReportBatch(msgspec.Struct, frozen=True):
+    """A number of runs that every node reports in sequence, each with `changed` events; all nodes at once if `under_way` is 0."""
 
     first: int = 0
     rounds: int = 1
@@ -39,8 +38,8 @@ class Order(msgspec.Struct, frozen=True):
     under_way: int = UNDER_WAY
 
 
-class Nodes:
-    """Nodes of ours, each with its session."""
+class ReportNodes:
+    """Nodes of Precast, each with its session."""
 
     def __init__(self, port: int, count: int, directory: Path) -> None:
         self._url, self._directory = f"https://127.0.0.1:{port}", directory
@@ -59,26 +58,26 @@ class Nodes:
         self._window_bytes = (await peer.greet()).window_bytes
         return peer
 
-    async def send(self, order: Order) -> Sent:
-        work = [(peer, self._frames(node, order)) for node, peer in enumerate(self._peers)]
+    async def send(self, batch: ReportBatch) -> SendResult:
+        work = [(peer, self._frames(node, batch)) for node, peer in enumerate(self._peers)]
         random.Random(SEED).shuffle(work)
         queue = iter(work)
         runs = 0
 
-        async def keep_on() -> None:
+        async def send_runs() -> None:
             nonlocal runs
             for peer, frames in queue:
                 for last, parts in frames:
-                    await self._tell(peer, last, parts)
+                    await self._send_run(peer, last, parts)
                     runs += 1
 
         started_s, cpu_s = time.monotonic(), time.process_time()
-        await asyncio.gather(*(keep_on() for _ in range(order.under_way or len(work))))
+        await asyncio.gather(*(send_runs() for _ in range(batch.under_way or len(work))))
         ended_s = time.monotonic()
-        return Sent(started_s, ended_s, time.process_time() - cpu_s, runs, runs)
+        return SendResult(started_s, ended_s, time.process_time() - cpu_s, runs, runs)
 
-    async def _tell(self, peer: Peer, last: int, parts: list[bytes]) -> None:
-        """Send as an agent does: what is not acknowledged fits into the window."""
+    async def _send_run(self, peer: Peer, last: int, parts: list[bytes]) -> None:
+        """Send the records of a run as an agent does: unacknowledged records fit into the send window."""
         sent = first = last - len(parts)
         acked, in_flight = first, 0
         while acked < last:
@@ -86,22 +85,22 @@ class Nodes:
                 peer.socket.transport.write(parts[sent - first])
                 in_flight += len(parts[sent - first])
                 sent += 1
-            through = await self._acknowledged(peer)
+            through = await self._receive_ack(peer)
             in_flight -= sum(len(parts[at - first]) for at in range(acked, through))
             acked = through
 
-    async def _acknowledged(self, peer: Peer) -> int:
-        """The next number through which everything is stored."""
-        while isinstance(came := await peer.receive(), Reconnect):
-            pass  # a node goes when it has told what it has
-        assert isinstance(came, Ack), came
-        return came.through
+    async def _receive_ack(self, peer: Peer) -> int:
+        """The number through which the server has stored all records, from its next acknowledgement."""
+        while isinstance(message := await peer.receive(), Reconnect):
+            pass  # the node stays connected until it has sent its records
+        assert isinstance(message, Ack), message
+        return message.through
 
-    def _frames(self, node: int, order: Order) -> list[tuple[int, list[bytes]]]:
+    def _frames(self, node: int, batch: ReportBatch) -> list[tuple[int, list[bytes]]]:
         peer, runs = self._peers[node], []
-        for round_ in range(order.first, order.first + order.rounds):
+        for round_ in range(batch.first, batch.first + batch.rounds):
             parts = []
-            for kind, body in run_of(node, round_, order.changed, order.resources):
+            for kind, body in run_of(node, round_, batch.changed, batch.resources):
                 peer.store.last += 1
                 parts.append(
                     _frame(session.encode(Record(peer.store.last, kind, datetime.now(UTC), msgspec.Raw(body))))
@@ -110,14 +109,14 @@ class Nodes:
         return runs
 
 
-class ReportCommands(Commands):
-    """PuppetDB's commands come from its servers, over few connections."""
+class PuppetDbReportSenders(PuppetDbSenders):
+    """Senders of PuppetDB's command `store report`, over few connections."""
 
     def __init__(self, port: int, count: int) -> None:
         super().__init__(port, count)
         self._round = 0
 
-    def requests(self, order: FactOrder) -> Iterator[tuple[int, bytes]]:
+    def requests(self, batch: FactBatch) -> Iterator[tuple[int, bytes]]:
         self._round += 1
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         for node in range(self._count):
@@ -127,7 +126,7 @@ class ReportCommands(Commands):
 
 
 def _frame(payload: bytes) -> bytes:
-    """A text frame whose mask changes nothing."""
+    """A text frame with a mask of zeros, which leaves the payload unchanged."""
     size = len(payload)
     length = (
         bytes([0x80 | size])
@@ -142,18 +141,18 @@ def _frame(payload: bytes) -> bytes:
 async def main() -> None:
     target, port, count, *rest = sys.argv[1:]
     loop = asyncio.get_running_loop()
-    ours = Nodes(int(port), int(count), Path(rest[0])) if target == "precast" else None
-    theirs = None if ours is not None else ReportCommands(int(port), int(count))
+    ours = ReportNodes(int(port), int(count), Path(rest[0])) if target == "precast" else None
+    theirs = None if ours is not None else PuppetDbReportSenders(int(port), int(count))
     if ours is not None:
         await ours.connect()
     print("connected", flush=True)
     while line := await loop.run_in_executor(None, sys.stdin.readline):
-        order = msgspec.json.decode(line, type=Order)
+        batch = msgspec.json.decode(line, type=ReportBatch)
         if ours is not None:
-            sent = await ours.send(order)
+            sent = await ours.send(batch)
         else:
             assert theirs is not None
-            sent = send(theirs, FactOrder())
+            sent = send(theirs, FactBatch())
         print(msgspec.json.encode(sent).decode(), flush=True)
 
 

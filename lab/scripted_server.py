@@ -29,7 +29,7 @@ LEAVE_S = 5.0
 ACCEPTING_TURNS = 3
 
 
-class Line:
+class AgentConnection:
     """The server's end of one connection that an agent has opened."""
 
     def __init__(self, socket: ServerConnection) -> None:
@@ -86,7 +86,7 @@ class ScriptedServer:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.authority = Authority.new(datetime.now(UTC))
-        self._lines: asyncio.Queue[Line] = asyncio.Queue()
+        self._lines: asyncio.Queue[AgentConnection] = asyncio.Queue()
         self._server: Server | None = None
         self.port = 0
 
@@ -135,7 +135,7 @@ class ScriptedServer:
             await asyncio.wait([all_closed], timeout=LEAVE_S)
             all_closed.cancel()
 
-    async def accept(self) -> Line:
+    async def accept(self) -> AgentConnection:
         """Wait for the next connection of an agent."""
         async with asyncio.timeout(DEADLINE_S):
             return await self._lines.get()
@@ -155,5 +155,5 @@ class ScriptedServer:
         return credentials
 
     async def _serve(self, socket: ServerConnection) -> None:
-        self._lines.put_nowait(Line(socket))
+        self._lines.put_nowait(AgentConnection(socket))
         await socket.wait_closed()

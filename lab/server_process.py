@@ -1,4 +1,4 @@
-"""`precast server` as a process of its own: the one way in which tests, benches and the demo start and end one."""
+"""Starts and stops a `precast server` process, for tests and benchmarks."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ DEADLINE_S = 60
 
 
 class ServerProcess:
-    """Started and ended as often as one likes. What it logs is in the file `log` of its data directory."""
+    """A server process that can be started and ended repeatedly. It logs to the file `log` of its data directory."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
@@ -26,16 +26,19 @@ class ServerProcess:
         return self.popen is not None and self.popen.poll() is None
 
     def start(self, port: int, words: Sequence[str] = ()) -> int:
-        """Wait until it serves; its port, the one that was given if it has no API. Raises RuntimeError with its log if it does not."""
-        # Without what would steer it from outside.
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PRECAST_", "PG"))}
+        """Start the server and wait until it serves. Returns its port, or the given one if it serves no API.
+
+        Raises RuntimeError with the log if the server does not start.
+        """
+        # Without variables that would configure the server or its database.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("PRECAST_", "PG"))}
         with (self._data / "log").open("ab") as log:
             self.popen = subprocess.Popen(
                 [PRECAST, "server", "--data", str(self._data), "--listen", f"127.0.0.1:{port}", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=kept,
+                env=environment,
                 text=True,
             )
         assert self.popen.stdout is not None
@@ -47,8 +50,8 @@ class ServerProcess:
         return int(line.rsplit(":", 1)[1])
 
     def end(self, number: int = signal.SIGTERM) -> int:
-        """Its exit code."""
-        assert self.popen is not None, "it was started"
+        """Send a signal, wait for the end, and return the exit code."""
+        assert self.popen is not None, "the server was started"
         self.popen.send_signal(number)
         code = self.popen.wait(timeout=DEADLINE_S)
         assert self.popen.stdout is not None

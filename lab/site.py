@@ -1,4 +1,4 @@
-"""A real server with an authority of its own, on a loopback port, and machines that are its nodes."""
+"""A real server with its own authority, on a loopback port, and machines that enrol as its nodes."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from precast.base import https
 
 
 class Site:
-    """Made by `with`; the server runs until its end, and can be killed and started again on the same port."""
+    """A context manager: the server runs inside the block, and can be killed and started again on the same port."""
 
     def __init__(self, directory: Path, database: str | None = None, words: Sequence[str] = ()) -> None:
         self.directory = directory
@@ -46,7 +46,7 @@ class Site:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a client of this server needs."""
+        """The environment variables that a client of this server needs."""
         return {
             **os.environ,
             "PRECAST_URL": self.url,
@@ -60,27 +60,29 @@ class Site:
         return self._server.popen.pid
 
     def run(self, *args: str) -> Any:
-        """What a `precast` command answers with --json."""
+        """Run a `precast` command with --json and return the decoded output."""
         done = subprocess.run(
             [PRECAST, *args, "--json"], env=self.environment, capture_output=True, text=True, check=True
         )
         return json.loads(done.stdout)
 
     def session_of(self, node: str) -> dict[str, Any]:
-        """Where a node is, as this server says."""
+        """The state of a node's session, as this server reports it."""
         authority = Path(self.environment["PRECAST_CA"]).read_text()
         headers = {"Authorization": f"Bearer {self.environment['PRECAST_TOKEN']}"}
-        came = https.call(self.url, https.trust_authority(authority), "GET", f"/v1/nodes/{node}/session", headers=headers)
-        return https.read_answer(self.url, came, dict[str, Any])
+        answer = https.call(
+            self.url, https.trust_authority(authority), "GET", f"/v1/nodes/{node}/session", headers=headers
+        )
+        return https.read_answer(self.url, answer, dict[str, Any])
 
     def start(self) -> None:
         self._server.start(self.port, [*self.database_words, *self.words])
 
     def twin(self) -> "Site":
-        """Another server of the same site on the same database; not started yet."""
-        other = Site(self.directory)
-        other.database_words, other._made = self.database_words, self._made
-        return other
+        """A second server of the same site on the same database, not started yet."""
+        twin = Site(self.directory)
+        twin.database_words, twin._made = self.database_words, self._made
+        return twin
 
     def kill(self) -> None:
         self._server.end(signal.SIGKILL)
@@ -96,7 +98,7 @@ class Site:
 
 
 def free_port() -> int:
-    """A port of loopback that nobody uses at this moment."""
+    """A port of loopback that is not in use now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,10 +1,10 @@
-"""A disk of a few megabytes, and what happens when the Nth piece of a write no longer fits.
+"""Writes to a disk of a few megabytes that runs full at the Nth page of a write.
 
     unshare -m python -m lab.small_disk sqlite|postgresql|agent DIRECTORY FREE_PAGES…
 
-Runs in a mount namespace of its own, so the disk is gone when the process is. For each number of free pages: some pairs are
-written, the disk is filled but for those pages, a large pair is tried, the disk is freed, and the books are compared. One JSON
-line each, for the test to judge.
+It runs in its own mount namespace, so the disk disappears with the process. For each number of free pages it writes some pairs, fills the
+disk except for those pages, tries a large pair, frees the disk, and compares the stored pairs with the acknowledged ones. It prints one
+JSON line each, which the test checks.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from lab.pairs import Found, Pairs
+from lab.pairs import Pairs, StoredPairs
 from lab.postgres import PostgresServer
 from precast.agent.state.spool import Importance, Spool, SpoolLimits
 from precast.agent.state.store import LocalStore
@@ -28,7 +28,7 @@ from precast.store.schema.check import Level, inspect
 from precast.store.schema.schema import Schema
 
 PAGE_BYTES = 4096
-# Twenty-five pages and more: so that a write can fail at any of its pieces.
+# More than twenty-five pages, so that a write can fail at any of its pages.
 LARGE_BYTES = 100_000
 
 
@@ -43,9 +43,9 @@ def unmount(directory: Path) -> None:
 def fill(path: Path, free_pages: int) -> None:
     """Leave exactly this many pages free."""
     space = os.statvfs(path.parent)
-    wanted = space.f_bavail * space.f_frsize - free_pages * PAGE_BYTES
+    size_bytes = space.f_bavail * space.f_frsize - free_pages * PAGE_BYTES
     with path.open("wb") as file, contextlib.suppress(OSError):
-        file.write(b"\0" * max(wanted, 0))
+        file.write(b"\0" * max(size_bytes, 0))
 
 
 @contextlib.asynccontextmanager
@@ -66,7 +66,12 @@ async def try_large(pairs: Pairs, number: int) -> PrecastError | None:
 
 
 def line(
-    free_pages: int, earlier: int, error: PrecastError | None, found: Found, after: Found, problems: list[str]
+    free_pages: int,
+    earlier: int,
+    error: PrecastError | None,
+    found: StoredPairs,
+    after: StoredPairs,
+    problems: list[str],
 ) -> str:
     return json.dumps(
         {
@@ -108,14 +113,14 @@ async def on_postgres(directory: Path, free_pages: int, server: PostgresServer, 
         pairs = Pairs(database)
         await pairs.write(first)
         fill(directory / "ballast", free_pages)
-        # Bodies are stored uncompressed, so some of these must want a new page of the table or of the log.
+        # Bodies are stored uncompressed, so some of these writes need a new page of the table or of the log.
         error = None
         earlier = first
         while error is None and earlier < first + 50:
             error = await try_large(pairs, earlier + 1)
             earlier += error is None
         (directory / "ballast").unlink()
-    # A log that cannot be written stops the whole server: then it is started again, as an operator would.
+    # PostgreSQL stops if it cannot write its log: then it is started again, as an operator would do.
     if not server.is_running():
         server.start()
     server.wait_until_ready()
@@ -128,7 +133,7 @@ async def on_postgres(directory: Path, free_pages: int, server: PostgresServer, 
 
 
 def on_agent(directory: Path, free_pages: int) -> str:
-    """The same for an agent's local store: three records, a large one that may not fit, and one more when there is room again."""
+    """Do the same with an agent's local store: three records, a large one that may not fit, and one more when space is free again."""
     root = directory / "root"
     store = LocalStore.open(root, lambda: "one")
     spool = Spool(store, SpoolLimits())

@@ -1,10 +1,10 @@
-"""Thousands of nodes in one process: each opens its session and comes back as an agent does, but keeps its store in memory.
+"""Thousands of nodes in one process: each opens its session and reconnects as an agent does, but has its store in memory.
 
     python -m lab.swarm URL DIRECTORY COUNT
 
-DIRECTORY is what `lab.fleet` made. A node that is told of a release fetches its catalog, over a connection of its own as an agent's
-child does. One JSON line each time something changed: how many are connected, how many handshakes it took so far, how many attempts
-found nobody listening, and how many have the catalog they were told of last. Ends when its input does.
+`lab.fleet` has written DIRECTORY. A node that is notified of a release fetches its catalog over a separate connection, as an agent's
+child process does. The process prints a JSON line at each change: the numbers of connected nodes, of handshakes so far, of attempts that
+found no listener, and of nodes that have the catalog of their last notification. It ends at the end of its input.
 """
 
 import asyncio
@@ -32,12 +32,12 @@ from precast.base import digests
 from precast.wire import sessions as session
 from precast.wire.sessions import Reconnect, Refused, Released, Welcome
 
-# So many begin at once at first; later they come as they come.
+# How many nodes connect for the first time concurrently; reconnects are not limited.
 AT_ONCE = 64
 
 
 class Swarm:
-    """All of them, and what they count."""
+    """All nodes, and the counters they share."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -45,13 +45,13 @@ class Swarm:
         self.handshakes = 0
         self.unreachable = 0
         self.failures: dict[str, int] = {}
-        self.told: dict[str, str] = {}
+        self.notified: dict[str, str] = {}
         self.fetched: dict[str, str] = {}
         self._fetches: set[asyncio.Task[None]] = set()
         self._gate = asyncio.Semaphore(AT_ONCE)
 
     async def live(self, name: str, context: ssl.SSLContext) -> None:
-        """One node, for ever."""
+        """Run one node: connect, stay connected, reconnect, for ever."""
         store, pauses = Store(), Backoff(name, random.Random(name))
         is_first = True
         while True:
@@ -69,8 +69,8 @@ class Swarm:
                     await self._stay(name, context, socket, welcome)
                 finally:
                     lived_s = time.monotonic() - began_s
-            except ConnectionEnded as over:
-                ending = over
+            except ConnectionEnded as error:
+                ending = error
             except TimeoutError:
                 pass
             if ending.reason is EndReason.UNREACHABLE:
@@ -82,8 +82,8 @@ class Swarm:
     async def _open(self, store: Store, context: ssl.SSLContext) -> tuple[ClientConnection, Welcome]:
         try:
             socket = await open_socket(self.url, context)
-        except ConnectionEnded as over:
-            self.handshakes += over.reason is not EndReason.UNREACHABLE
+        except ConnectionEnded as error:
+            self.handshakes += error.reason is not EndReason.UNREACHABLE
             raise
         self.handshakes += 1
         try:
@@ -101,8 +101,8 @@ class Swarm:
 
     @property
     def current(self) -> int:
-        """How many have what they were told of."""
-        return sum(self.fetched.get(name) == digest for name, digest in self.told.items())
+        """How many nodes have the catalog of their last notification."""
+        return sum(self.fetched.get(name) == digest for name, digest in self.notified.items())
 
     async def _fetch(self, name: str, context: ssl.SSLContext, spread_s: float) -> None:
         await asyncio.sleep(random.uniform(0, spread_s))
@@ -116,14 +116,16 @@ class Swarm:
 
     async def _stay(self, name: str, context: ssl.SSLContext, socket: ClientConnection, welcome: Welcome) -> None:
         self.connected += 1
-        beating = asyncio.create_task(_beat(socket, welcome.heartbeat_s))
+        heartbeat = asyncio.create_task(_send_heartbeats(socket, welcome.heartbeat_s))
         try:
             while True:
                 message = session.decode_from_server(await socket.recv())
                 if isinstance(message, Reconnect):
-                    raise ConnectionEnded(EndReason.MOVED, message.why, (message.after_s, message.after_s + message.spread_s))
+                    raise ConnectionEnded(
+                        EndReason.MOVED, message.why, (message.after_s, message.after_s + message.spread_s)
+                    )
                 if isinstance(message, Released) and message.digest:
-                    self.told[name] = message.digest
+                    self.notified[name] = message.digest
                     task = asyncio.create_task(self._fetch(name, context, message.spread_s))
                     self._fetches.add(task)
                     task.add_done_callback(self._fetches.discard)
@@ -131,10 +133,10 @@ class Swarm:
             raise ended_by_close(end) from end
         finally:
             self.connected -= 1
-            beating.cancel()
+            heartbeat.cancel()
 
 
-async def _beat(socket: ClientConnection, heartbeat_s: float) -> None:
+async def _send_heartbeats(socket: ClientConnection, heartbeat_s: float) -> None:
     with contextlib.suppress(ConnectionClosed):
         while True:
             await asyncio.sleep(heartbeat_s)
@@ -142,7 +144,7 @@ async def _beat(socket: ClientConnection, heartbeat_s: float) -> None:
 
 
 async def _report(swarm: Swarm) -> None:
-    told = ""
+    printed = ""
     while True:
         line = json.dumps(
             {
@@ -153,9 +155,9 @@ async def _report(swarm: Swarm) -> None:
                 "fetched": swarm.current,
             }
         )
-        if line != told:
+        if line != printed:
             print(line, flush=True)
-            told = line
+            printed = line
         await asyncio.sleep(0.2)
 
 

@@ -1,7 +1,7 @@
-"""A whole boot of a Debian machine, from a seed or a metadata service to a node with its first catalog, and what was seen of it.
+"""A whole boot of a Debian machine, from a seed or a metadata service to a node with its first catalog, and observations of its result.
 
-`python -m lab.whole_boot DIRECTORY EXPERIMENT` runs in the namespaces that `enter` makes: a network of its own, with the metadata service's
-address on the loopback device, and an overlay over a Debian root as the machine. A real server serves the catalog. What it saw is JSON.
+`python -m lab.whole_boot DIRECTORY EXPERIMENT` runs in the namespaces of `enter`: its own network, with the metadata service's address on
+the loopback device, and an overlay over a Debian root as the machine. A real server serves the catalog. It prints its observations as JSON.
 """
 
 import contextlib
@@ -32,13 +32,13 @@ DEADLINE_S = 60.0
 
 
 def enter(directory: Path, experiment: str) -> list[str]:
-    """The command line that runs an experiment in namespaces of its own."""
+    """The command line that runs an experiment in its own namespaces."""
     words = ["unshare", "--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
     return [*words, sys.executable, "-m", "lab.whole_boot", str(directory), experiment]
 
 
 class Machine:
-    """A machine to be booted: an overlay over the Debian root, with a package repository in it and no other."""
+    """A machine to boot: an overlay over the Debian root. Its only package repository is a local one."""
 
     def __init__(self, directory: Path) -> None:
         self.root = directory / "root"
@@ -65,7 +65,7 @@ class Machine:
         (place / "Packages").write_bytes(listed)
 
     def seed(self, instance_id: str, user_data: str) -> None:
-        """A NoCloud seed, as an image or a disk would have it."""
+        """Write a NoCloud seed, as an image or a disk contains it."""
         place = self.root / "var/lib/cloud/seed/nocloud"
         place.mkdir(parents=True, exist_ok=True)
         (place / "meta-data").write_text(f"instance-id: {instance_id}\nlocal-hostname: from-the-seed\n")
@@ -77,7 +77,7 @@ class Machine:
         return [PRECAST, "boot", "run", "--all", "--root", str(self.root), *more]
 
     def boot(self, *more: str) -> dict[str, Any]:
-        """Boot to the end; what it said."""
+        """Boot to the end, and return the exit code, the output and the duration."""
         began_s = time.monotonic()
         done = subprocess.run(self.words(*more), capture_output=True, text=True, check=False, env=_plain())
         took_s = round(time.monotonic() - began_s, 2)
@@ -98,7 +98,7 @@ class Machine:
         return place.read_text() if place.is_file() else ""
 
     def seen(self) -> dict[str, Any]:
-        """What became of the machine."""
+        """Observations of the machine after a boot."""
         shadow = next((line.split(":") for line in self.text("etc/shadow").splitlines() if line.startswith("ada:")), [])
         modes = {
             path: f"{(self.root / path).stat().st_mode & 0o7777:04o}"
@@ -120,30 +120,32 @@ class Machine:
         }
 
     def leaks(self) -> list[str]:
-        """Files that others may read and that have the password or the token in them; the seed is the image's own."""
-        found = []
+        """Files that other users may read and that contain the password or the token, except the seed, which belongs to the image."""
+        leaking = []
         secrets = [PASSWORD.encode(), b"pce1."]
         for place, directories, names in os.walk(self.root / "var"):
             directories[:] = [
-                directory for directory in directories if (Path(place) / directory).stat().st_mode & 0o005 and directory != "seed"
+                directory
+                for directory in directories
+                if (Path(place) / directory).stat().st_mode & 0o005 and directory != "seed"
             ]
             paths = [Path(place) / name for name in names]
             for path in (path for path in paths if path.is_file() and path.lstat().st_mode & 0o004):
                 data = path.read_bytes()
-                found += [str(path.relative_to(self.root))] if any(secret in data for secret in secrets) else []
-        return found
+                leaking += [str(path.relative_to(self.root))] if any(secret in data for secret in secrets) else []
+        return leaking
 
     def tree(self) -> dict[str, tuple[int, ...]]:
-        """Every file with what would show a change; without what a boot writes of itself."""
-        found: dict[str, tuple[int, ...]] = {}
+        """Every file with the metadata that shows a change, except the files of the boot's own state."""
+        entries: dict[str, tuple[int, ...]] = {}
         for place, _, names in os.walk(self.root):
             for name in (*names, "."):
                 path = Path(place) / name
                 shown = str(path.relative_to(self.root))
                 status = path.lstat()
                 if not shown.startswith(("var/lib/precast/boot", "var/log", "proc", "sys", "dev", "run")):
-                    found[shown] = (status.st_mode, status.st_uid, status.st_size, status.st_mtime_ns)
-        return found
+                    entries[shown] = (status.st_mode, status.st_uid, status.st_size, status.st_mtime_ns)
+        return entries
 
 
 def _plain() -> dict[str, str]:
@@ -157,7 +159,7 @@ def _is_password(password: str, hashed: str) -> bool:
 
 
 def user_data(site: Site, **more: Any) -> str:
-    """Everything that a machine usually gets, and how it enrols."""
+    """User data with everything that a machine usually gets, and with its enrolment."""
     token = site.run("token", "enrol", NODE)["token"]
     config = {
         "fqdn": NODE,
@@ -176,7 +178,7 @@ def user_data(site: Site, **more: Any) -> str:
 
 @contextlib.contextmanager
 def releasing(site: Site) -> Iterator[None]:
-    """An operator who releases whatever is staged for the node, until the context ends."""
+    """Act as an operator who releases the node's staged catalog, until the context ends."""
     is_over = threading.Event()
 
     def release() -> None:
@@ -215,30 +217,32 @@ def made_site(directory: Path) -> Iterator[Site]:
 
 
 def whole(directory: Path) -> dict[str, Any]:
-    """Boot; boot again; boot as another instance."""
-    found: dict[str, Any] = {}
+    """Boot, boot again, and boot as another instance."""
+    results: dict[str, Any] = {}
     with made_site(directory) as site:
         machine = Machine(directory / "machine")
         machine.seed("i-1", user_data(site))
         with releasing(site):
-            found["first"] = machine.boot()
-        found["seen"], found["status"] = machine.seen(), machine.ask("status")
-        found["leaks"] = machine.leaks()
+            results["first"] = machine.boot()
+        results["seen"], results["status"] = machine.seen(), machine.ask("status")
+        results["leaks"] = machine.leaks()
         before = machine.tree()
-        found["second"] = machine.boot()
+        results["second"] = machine.boot()
         after = machine.tree()
-        found["changed"] = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-        found["second_status"] = machine.ask("status")
+        results["changed"] = sorted(
+            path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
+        )
+        results["second_status"] = machine.ask("status")
         machine.seed("i-2", user_data(site, fqdn="web2.example.com", precast={"server": site.url, "apply": False}))
-        found["other"] = machine.boot()
-        found["other_seen"] = machine.seen()
-        found["nodes"] = site.run("node", "list")
-    return found
+        results["other"] = machine.boot()
+        results["other_seen"] = machine.seen()
+        results["nodes"] = site.run("node", "list")
+    return results
 
 
 def cloud(directory: Path) -> dict[str, Any]:
-    """Boot from a metadata service on the link, with keys and network of the platform's own."""
-    found: dict[str, Any] = {}
+    """Boot from a metadata service on the link-local address, with the platform's keys and network."""
+    results: dict[str, Any] = {}
     with made_site(directory) as site:
         machine = Machine(directory / "machine")
         device = machine.root / "sys/class/net/eth0"
@@ -257,16 +261,16 @@ def cloud(directory: Path) -> dict[str, Any]:
             f"{nic}/subnet-ipv4-cidr-block": "10.0.0.0/20",
         }
         with metadata_service.serving(files) as asked, releasing(site):
-            found["first"] = machine.boot("--source", "ec2")
-        found["asked"] = asked
-        found["seen"] = machine.seen()
-        found["default_keys"] = machine.text("home/debian/.ssh/authorized_keys")
-    return found
+            results["first"] = machine.boot("--source", "ec2")
+        results["asked"] = asked
+        results["seen"] = machine.seen()
+        results["default_keys"] = machine.text("home/debian/.ssh/authorized_keys")
+    return results
 
 
 def killed(directory: Path) -> dict[str, Any]:
     """Kill a boot in the middle of the user's commands, and boot again."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     with made_site(directory) as site:
         machine = Machine(directory / "machine")
         commands = [
@@ -279,12 +283,12 @@ def killed(directory: Path) -> dict[str, Any]:
         until((machine.root / "reached").exists)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        found["half"] = machine.seen()
+        results["half"] = machine.seen()
         (machine.root / "resumed").touch()
         with releasing(site):
-            found["again"] = machine.boot()
-        found["seen"] = machine.seen()
-    return found
+            results["again"] = machine.boot()
+        results["seen"] = machine.seen()
+    return results
 
 
 EXPERIMENTS = {"whole": whole, "killed": killed, "cloud": cloud}

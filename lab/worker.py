@@ -1,9 +1,9 @@
-"""A process that does work from the queue: claims, takes its time, stores the result and the completion in one transaction.
+"""A worker process: it claims items, waits a short time, and stores the result and the completion in one transaction.
 
     python -m lab.worker LOCATION --owner NAME
 
-It prints `done KEY` after the commit. A key that begins with `poison` always fails. It ends when the queue is empty, dead
-letters aside.
+It prints `done KEY` after the commit. An item whose key begins with `poison` always fails. The process ends when the queue is empty
+except for dead letters.
 """
 
 import argparse
@@ -26,13 +26,13 @@ EFFORT_S = 0.02
 
 
 class LostClaim(Exception):
-    """Someone else has the item; the result is dropped."""
+    """Another worker has claimed the item; the result is dropped."""
 
 
 async def do(database: Database, queue: WorkQueue, claim: Claim) -> None:
     streams = Streams(database)
 
-    def finishing() -> Transaction[None]:
+    def finish() -> Transaction[None]:
         yield from streams.append_records(RESULTS, [claim.key.encode()])
         if not (yield from queue.complete_claim(claim)):
             raise LostClaim(claim.key)
@@ -42,7 +42,7 @@ async def do(database: Database, queue: WorkQueue, claim: Claim) -> None:
         await queue.fail(claim, "this errand cannot be done")
         return
     try:
-        await database.write(finishing)
+        await database.write(finish)
     except LostClaim:
         return
     os.write(1, f"done {claim.key}\n".encode())

@@ -1,9 +1,9 @@
-"""A process that writes pairs as fast as it can and says what it has sent and what was acknowledged.
+"""A process that writes pairs as fast as it can, and prints which it has sent and which were acknowledged.
 
     python -m lab.writer LOCATION --first N --writers N [--count N]
 
-It prints `sent N` before a write and `ack N` after its commit, each with one system call, so that whoever kills it knows
-exactly what was promised. A write that fails is printed as `fail N CODE`, and the writer goes on.
+It prints `sent N` before a write and `ack N` after its commit, each with one system call, so that the test that kills the process
+knows exactly which writes were acknowledged. If a write fails, the writer prints `fail N CODE` and continues.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What all tests share: the two databases, a clock that stands still, and the rule for missing packages."""
+"""Fixtures for all tests: the two databases, a manual clock, and the rule for missing packages."""
 
 import asyncio
 import json
@@ -21,12 +21,12 @@ from tools.quick import DURATIONS
 
 ENGINES = ["sqlite", "postgresql"]
 
-# A shell starts what it puts in the background with interrupts ignored, and all our children would inherit that.
+# A shell starts background processes with interrupts ignored, and all child processes would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs an optional Debian package that is not here; under CI=true its absence is a failure."""
+    """Skip a test that needs an optional Debian package which is not installed; under CI=true the test fails instead."""
     for marker in item.iter_markers("needs"):
         (program,) = marker.args
         if shutil.which(program) is None:
@@ -58,14 +58,14 @@ def clock() -> ManualClock:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """One server for the whole run of this process; every test gets a database of its own."""
+    """One server for all tests of this process; every test has its own database."""
     with PostgresServer(is_in_memory=True) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def migrated_template(postgres: PostgresServer) -> str:
-    """A database with the schema in it, to be copied: quicker than migrating for each test."""
+    """A database with the schema, as a template: copying it is faster than a migration for each test."""
     name = postgres.create_database()
     asyncio.run(_migrate(parse(postgres.url(name))))
     return name
@@ -79,7 +79,7 @@ async def _migrate(location: Location) -> None:
 
 @pytest.fixture(params=ENGINES)
 def empty_location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Location]:
-    """Where a database can be made; PostgreSQL's exists already, without tables."""
+    """The location of a database without tables; the SQLite file does not exist yet."""
     if request.param == "sqlite":
         yield SqliteLocation(tmp_path / "empty.db")
         return

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from precast.boot.modules import registry
 from precast.boot.modules.contract import Module
-from precast.boot.modules.reported import READ_ELSEWHERE, REPORTED
-from precast.boot.modules.shapes import Fields, Items, Shape, Table
+from precast.boot.modules.schema import Fields, Items, Table, ValueSchema
+from precast.boot.modules.unsupported_keys import READ_ELSEWHERE, UNSUPPORTED
 from precast.boot.userdata import expression_values
 
 Tables = Callable[[Sequence[str], Sequence[Sequence[object]]], str]
@@ -24,27 +24,27 @@ def _run(table: Tables) -> Iterator[str]:
     )
     yield "## Keys that run\n"
     rows = []
-    for module in registry.modules():
+    for module in registry.list_modules():
         for key, shape in module.schema.items():
             rows.append((f"`{key}`", f"`{module.name}`", shape.name, _inner(shape)))
     yield table(("key", "module", "what it is", "keys within"), sorted(dict.fromkeys(rows)))
     yield f"Read before modules run: {', '.join(f'`{key}`' for key in sorted(READ_ELSEWHERE))}.\n"
 
 
-def _inner(shape: Shape) -> str:
+def _inner(shape: ValueSchema) -> str:
     """The names below a key, as far as they are known."""
     if isinstance(shape, Fields):
         return ", ".join(f"`{name}`" for name in shape.fields)
     if isinstance(shape, Items | Table):
         return _inner(shape.of)
-    return ", ".join(dict.fromkeys(text for each in getattr(shape, "shapes", ()) if (text := _inner(each))))
+    return ", ".join(dict.fromkeys(text for each in getattr(shape, "schemas", ()) if (text := _inner(each))))
 
 
 def _order(table: Tables) -> Iterator[str]:
     yield "## Modules\n"
     rows = [
         (f"`{module.name}`", module.stage.name.lower(), module.frequency.value, _after(module), ", ".join(module.locks))
-        for module in registry.modules()
+        for module in registry.list_modules()
     ]
     yield table(("module", "stage", "once for each", "comes after", "locks"), rows)
 
@@ -55,7 +55,7 @@ def _after(module: Module) -> str:
 
 def _reported(table: Tables) -> Iterator[str]:
     yield "## Keys that are reported, not run\n"
-    yield table(("key", "what to do instead"), [(f"`{key}`", reason) for key, reason in sorted(REPORTED.items())])
+    yield table(("key", "what to do instead"), [(f"`{key}`", reason) for key, reason in sorted(UNSUPPORTED.items())])
 
 
 def _templates() -> Iterator[str]:

@@ -51,11 +51,11 @@ def _commands(parser: argparse.ArgumentParser, words: tuple[str, ...]) -> Iterat
     for action in parser._actions:
         if not isinstance(action, argparse._SubParsersAction):
             continue
-        summaries = {one.dest: one.help or "" for one in action._choices_actions}
-        for name, one in action.choices.items():
-            if one.get_default("run") is not None:
-                yield from _command(one, (*words, name), summaries.get(name, ""))
-            yield from _commands(one, (*words, name))
+        summaries = {choice.dest: choice.help or "" for choice in action._choices_actions}
+        for name, subparser in action.choices.items():
+            if subparser.get_default("run") is not None:
+                yield from _command(subparser, (*words, name), summaries.get(name, ""))
+            yield from _commands(subparser, (*words, name))
 
 
 def _command(parser: argparse.ArgumentParser, words: tuple[str, ...], summary: str) -> Iterator[str]:
@@ -91,6 +91,6 @@ def _tagged(tag: str, text: str) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """Text in which roff finds nothing to do."""
+    """Text with all characters escaped that roff would interpret."""
     safe = text.replace("\\", "\\e").replace("-", "\\-").replace("\n", " ")
     return f"\\&{safe}" if safe.startswith((".", "'")) else safe

@@ -1,7 +1,7 @@
-"""Writes the generated reference, docs/reference: what the program itself says about its commands, errors and tables.
+"""Writes the generated reference, docs/reference, from the program's own declarations of commands, errors and tables.
 
-With `--check` nothing is written: it names each file that is not what the program would write today, and exits 1. The text is
-made from the parsers and declarations, not from argparse's help: that one changes with the version of Python and the terminal.
+With `--check` it writes nothing, names each stale file, and exits with 1. It generates the text from the parsers and declarations, not
+from argparse's help, which changes with the version of Python and with the terminal.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from tools import boot_keys
 from tools.man import PAGE, man_page
 
 DIRECTORY = Path(__file__).resolve().parents[1] / "docs" / "reference"
-MADE_BY = "<!-- Written by tools/reference.py from the program itself; `make docs` writes it anew. -->\n"
+MADE_BY = "<!-- Written by tools/reference.py from the program itself; `make docs` writes it again. -->\n"
 
 
 def pages() -> dict[str, str]:
@@ -82,9 +82,9 @@ def _command(parser: argparse.ArgumentParser, summary: str, depth: int) -> Itera
         yield _table(["argument", "meaning"], rows)
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            summaries = {one.dest: one.help or "" for one in action._choices_actions}
-            for name, one in action.choices.items():
-                yield from _command(one, summaries.get(name, ""), depth + 1)
+            summaries = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            for name, subparser in action.choices.items():
+                yield from _command(subparser, summaries.get(name, ""), depth + 1)
 
 
 def _usage(parser: argparse.ArgumentParser) -> str:
@@ -95,7 +95,7 @@ def _usage(parser: argparse.ArgumentParser) -> str:
             words.append(_form(action, in_usage=True))
         elif (group := alone[action]) not in seen:
             seen.add(group)
-            either = " | ".join(_form(one) for one in group._group_actions)
+            either = " | ".join(_form(option) for option in group._group_actions)
             words.append(f"({either})" if group.required else f"[{either}]")
     return textwrap.fill(
         " ".join([parser.prog, *words]),
@@ -146,7 +146,7 @@ def _values(action: argparse.Action) -> list[str]:
 
 
 def _argument(action: argparse.Action) -> tuple[str, str]:
-    forms = [" ".join([one, *_values(action)]) for one in action.option_strings] or [_form(action)]
+    forms = [" ".join([option, *_values(action)]) for option in action.option_strings] or [_form(action)]
     if isinstance(action, argparse._VersionAction):  # its text is not ours, and changes with Python's version
         return f"`{forms[0]}`", "print the version"
     text = _escaped(action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%")
@@ -172,13 +172,13 @@ def configuration_page() -> str:
         doc = _sentence((cls.__doc__ or "").strip())
         rows = [
             (
-                f"`{one.name}`",
-                f"`{one.flag}`" if one.flag else "",
-                f"`{one.variable}`",
-                one.setting.show(one.default),
-                _escaped(one.setting.meaning) + ("; a secret" if one.setting.is_secret else ""),
+                f"`{field.name}`",
+                f"`{field.flag}`" if field.flag else "",
+                f"`{field.variable}`",
+                field.setting.show(field.default),
+                _escaped(field.setting.meaning) + ("; a secret" if field.setting.is_secret else ""),
             )
-            for one in declared(cls)
+            for field in declared(cls)
         ]
         parts += [
             f"## {cls.area.name}\n",
@@ -204,7 +204,7 @@ def exit_codes_page() -> str:
             MADE_BY,
             "# Exit codes\n",
             "0 is success. 130 is an interrupt (Ctrl-C). 64 and above are errors, by their kind, as in `sysexits.h`",
-            "([why](../decisions/0007-exit-codes-from-sysexits.md)); the message has a code of its own ([errors](errors.md)). `75` means",
+            "([why](../decisions/0007-take-exit-codes-from-sysexits-h.md)); the message has a code of its own ([errors](errors.md)). `75` means",
             '"try again later", and nothing else does.\n',
             _table(["exit code", "kind of error", "worth a retry"], sorted(kinds)),
             "1 to 6 are what a command found, though nothing went wrong:\n",
@@ -220,8 +220,8 @@ def parsers(
     yield words, parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for name, one in action.choices.items():
-                yield from parsers(one, (*words, name))
+            for name, subparser in action.choices.items():
+                yield from parsers(subparser, (*words, name))
 
 
 # Errors
@@ -248,13 +248,13 @@ def errors_page() -> str:
 
 def issue_modules() -> list[ModuleType]:
     """Every module called `issues` or `issues_` and a word, and every module of a package called `issues`."""
-    found = pkgutil.walk_packages(precast.__path__, "precast.")
-    return [importlib.import_module(one.name) for one in found if re.search(r"\.issues(_\w+|\.\w+)?$", one.name)]
+    modules = pkgutil.walk_packages(precast.__path__, "precast.")
+    return [importlib.import_module(each.name) for each in modules if re.search(r"\.issues(_\w+|\.\w+)?$", each.name)]
 
 
 def declared_in(module: ModuleType) -> list[Issue]:
     """The issues of one such module, by code."""
-    return sorted((one for one in vars(module).values() if isinstance(one, Issue)), key=lambda one: one.code)
+    return sorted((value for value in vars(module).values() if isinstance(value, Issue)), key=lambda issue: issue.code)
 
 
 def _issue(issue: Issue) -> str:
@@ -363,7 +363,7 @@ def _in_cell(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text in which Markdown finds nothing to do, but for what stands in backquotes."""
+    """Text with all characters escaped that Markdown would interpret, except inside backquotes."""
     parts = text.split("`")
     plain = [re.sub(r"([\\*<>\[\]])", r"\\\1", part) if at % 2 == 0 else part for at, part in enumerate(parts)]
     return "`".join(plain)

@@ -1,7 +1,7 @@
-"""Debian's cloud-init over the services of the bench: its own classes and its own search, with its default patience. For /usr/bin/python3.
+"""Searches the services of the benchmark with the classes of Debian's cloud-init and its default timeouts. For /usr/bin/python3.
 
-Each class first looks whether the firmware names its platform, and none would be asked here; so that they are, that look is answered
-with yes, as on a machine whose firmware cannot tell. Nothing of the machine is touched: its directories are temporary.
+Each class first checks whether the firmware names its platform, and none would search here; so that check is replaced by one that
+succeeds, as on a machine whose firmware cannot tell. The machine is not changed: all directories are temporary.
 """
 
 import json

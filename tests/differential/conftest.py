@@ -12,13 +12,13 @@ import pytest
 
 from lab.differential import catalogs, environment, module_declarations
 
-# Enough to see most of what can go wrong, and done in a minute; `make soak` compiles them all.
+# Enough to find most faults within a minute; `make soak` compiles all of them.
 NUMBERS = environment.NUMBERS[::5]
 MACHINES = 2
 
 
 class Compiled(msgspec.Struct, frozen=True):
-    """The cases, where their environments are, and what Puppet said."""
+    """The cases, the directory of their environments, and Puppet's answers."""
 
     place: Path
     seed: int

@@ -40,7 +40,7 @@ class Case(NamedTuple):
         """Servers and domains that rows of their own give."""
         rows = self.rows("nameserver")
         listed = [row["address"] if isinstance(row["address"], list) else [row["address"]] for row in rows]
-        return {one for part in (*listed, *(row.get("search", []) for row in rows)) for one in part}
+        return {entry for part in (*listed, *(row.get("search", []) for row in rows)) for entry in part}
 
 
 def _without_metric(fact: Fact) -> Fact:
@@ -60,7 +60,7 @@ REASONS: dict[str, Callable[[Case, Fact, bool], bool]] = {
     ),
     "the metric of a route is lost": lambda case, fact, is_ours: (
         fact[1] == "route"
-        and (_without_metric(fact) in case.theirs if is_ours else any(_without_metric(one) == fact for one in case.ours))
+        and (_without_metric(fact) in case.theirs if is_ours else any(_without_metric(own) == fact for own in case.ours))
     ),
     "a device with router advertisements alone asks for DHCPv6": lambda case, fact, is_ours: (
         fact[1] == "dhcp6" and not is_ours and (fact[0], "accept-ra") in case.ours
@@ -86,7 +86,7 @@ def network_documents() -> dict[str, dict[str, Any]]:
 
 
 def macs(network: Network) -> dict[str, str]:
-    return {one.match.mac: one.name for one in network.devices if one.match and one.match.mac}
+    return {device.match.mac: device.name for device in network.devices if device.match and device.match.mac}
 
 
 def ours(network: Network, renderer: str) -> network_facts.Facts:
@@ -167,6 +167,6 @@ def test_netplan_makes_of_ours_what_ours_says_to_networkd(name: str, tmp_path: P
     done = subprocess.run(["netplan", "generate", "--root-dir", tmp_path], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     made = tmp_path / "run/systemd/network"
-    files = {f"/network/{one.name}": one.read_text() for one in made.iterdir()}
+    files = {f"/network/{file.name}": file.read_text() for file in made.iterdir()}
     facts = {fact for fact in network_facts.networkd(files) if not fact[0].startswith("wl")}
     assert facts == ours(network, "networkd")

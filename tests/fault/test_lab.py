@@ -1,6 +1,6 @@
-"""The lab's PostgreSQL dies with whoever started it, however that one ends; its scripted server leaves no connection behind.
+"""The lab's PostgreSQL dies with the process that started it, however that process ends; the scripted server leaves no connection open.
 
-After SIGKILL its directory stays: nobody is left to remove it. The tests remove it themselves.
+After SIGKILL no process removes the directory, so the tests remove it themselves.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from lab.scripted_server import ScriptedServer
 
 DEADLINE_S = 30
 
-# Says where the server will be, starts it, says so, and waits.
+# Prints the server's directory, starts the server, prints that it has started, and waits.
 STARTER = """
 import sys
 from lab.postgres import PostgresServer
@@ -38,7 +38,7 @@ PREFIXES = {"as we are": [], "ordinary": ORDINARY if os.geteuid() == 0 else []}
 
 
 class Starter:
-    """A process of its own that starts a server, in a process group of its own as `make` has it."""
+    """A process that starts a server, in its own process group as under `make`."""
 
     def __init__(self, prefix: list[str]) -> None:
         self.process = subprocess.Popen(
@@ -62,16 +62,16 @@ class Starter:
         self.process.communicate(timeout=DEADLINE_S)
 
     def servers(self) -> list[int]:
-        """The processes that work in the directory or name it: the server, its helpers, initdb."""
-        found = []
+        """The pids of the processes that work in the directory or name it: the server, its helpers, initdb."""
+        pids = []
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == self.process.pid:
                 continue
             with contextlib.suppress(OSError):
                 works_there = str((entry / "cwd").readlink()).startswith(str(self.directory))
                 if works_there or os.fsencode(self.directory) in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
-        return found
+                    pids.append(int(entry.name))
+        return pids
 
 
 @pytest.fixture(params=list(PREFIXES))
@@ -101,7 +101,7 @@ def test_server_whose_starter_is_ended_is_gone_too(starter: Starter, number: sig
     starter.wait_until_started()
     assert len(starter.servers()) > 3
     starter.end(number)
-    until(lambda: starter.servers() == [], "a server outlived whoever started it")
+    until(lambda: starter.servers() == [], "a server outlived the process that started it")
     assert starter.directory.exists() == (number is not signal.SIGINT)
 
 
@@ -113,12 +113,12 @@ def test_server_whose_starter_is_ended_while_it_starts_is_gone_too(
 ) -> None:
     until(lambda: (starter.directory / moment).exists(), "the server never began")
     starter.end(number)
-    until(lambda: starter.servers() == [], "a server outlived whoever started it")
+    until(lambda: starter.servers() == [], "a server outlived the process that started it")
     assert number is signal.SIGKILL or not starter.directory.exists()
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_scripted_server_lets_go_of_who_comes_while_it_stops(tmp_path: Path, turns: int) -> None:
+async def test_scripted_server_closes_connections_that_arrive_while_it_stops(tmp_path: Path, turns: int) -> None:
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always", ResourceWarning)
         async with ScriptedServer(tmp_path / "server") as server:
@@ -127,4 +127,4 @@ async def test_scripted_server_lets_go_of_who_comes_while_it_stops(tmp_path: Pat
             for _ in range(turns):
                 await asyncio.sleep(0)
         gc.collect()
-    assert [str(one.message) for one in seen] == []
+    assert [str(warning.message) for warning in seen] == []

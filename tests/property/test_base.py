@@ -252,7 +252,7 @@ def test_ids_of_a_clock_that_jumps_ascend_and_are_version_7(
         latest_at = max(latest_at, clock.now())
         made.append(ids.new())
     assert made == sorted(set(made))
-    assert {(uuid.UUID(one).version, uuid.UUID(one).variant) for one in made} == {(7, uuid.RFC_4122)}
+    assert {(uuid.UUID(made_id).version, uuid.UUID(made_id).variant) for made_id in made} == {(7, uuid.RFC_4122)}
     newest_ms = uuid.UUID(made[-1]).int >> 80
     latest_ms = max((latest_at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1), 0)
     assert latest_ms <= newest_ms <= latest_ms + 1

@@ -1,4 +1,4 @@
-"""What a package installs beside the program: systemd's units, the man page, log rotation."""
+"""Files that a package installs beside the program: systemd units, the man page, log rotation."""
 
 import itertools
 import re
@@ -25,7 +25,7 @@ def run(*words: str | Path) -> "subprocess.CompletedProcess[str]":
 @pytest.mark.parametrize("name", UNITS)
 def test_unit_is_what_systemd_takes(tmp_path: Path, name: str) -> None:
     unit = tmp_path / name
-    # Here the program is elsewhere; that is all that is changed.
+    # Only the path of the program is replaced, because it is not installed here.
     unit.write_text((PACKAGING / "systemd" / name).read_text().replace("/usr/bin/precast ", "/bin/true "))
     done = run("systemd-analyze", "verify", "--man=no", unit)
     assert (done.returncode, done.stderr) == (0, "")
@@ -45,7 +45,7 @@ def test_stages_of_a_boot_come_one_after_the_other(tmp_path: Path) -> None:
     names = [name for name in UNITS if "-boot-" in name]
     for name in (*names, "precast-boot.target"):
         text = (PACKAGING / "systemd" / name).read_text().replace("/usr/bin/precast ", "/bin/true ")
-        wants = "".join(f"Wants={one}\n" for one in names)
+        wants = "".join(f"Wants={unit}\n" for unit in names)
         (tmp_path / name).write_text(text + (wants if name.endswith(".target") else ""))
     done = run("systemd-analyze", "verify", "--man=no", *(tmp_path / name for name in ("precast-boot.target", *names)))
     assert (done.returncode, done.stderr) == (0, "")

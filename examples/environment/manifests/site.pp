@@ -1,4 +1,4 @@
-# Every node is a web server here; real sites have node blocks or classification.
+# Every node is a web server in this example; real sites use node blocks or classification.
 node default {
   class { 'web':
     port   => 8080,

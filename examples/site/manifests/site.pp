@@ -1,4 +1,4 @@
-# Every node says who it is; what else it does follows from its role.
+# Every node gets a message of the day; web servers also run nginx.
 include motd
 
 if $trusted['extensions']['pp_role'] == 'web' {

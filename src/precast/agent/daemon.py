@@ -172,7 +172,7 @@ class Daemon:
 
     def _on_renewed(self) -> None:
         self._supervisor.reconnect()
-        # The new certificate may have brought other authorities, with which a policy can be checked that was refused before.
+        # The renewal may have added authorities, and with these a policy may be valid that was refused before.
         self._fetch.wake()
 
     def _reload(self) -> None:

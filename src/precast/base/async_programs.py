@@ -41,7 +41,7 @@ async def run(
     try:
         process = await _spawn(argv, environment, asyncio.subprocess.PIPE, directory, stdin is not None)
     except (OSError, ValueError) as error:  # a ValueError is a NUL in an argument
-        return ProgramOutcome(b"", f"it could not be started: {getattr(error, 'strerror', None) or error}")
+        return ProgramOutcome(b"", f"the process could not be started: {getattr(error, 'strerror', None) or error}")
     try:
         async with asyncio.timeout(deadline_s), asyncio.TaskGroup() as tasks:
             assert process.stdout is not None
@@ -52,17 +52,16 @@ async def run(
                 tasks.create_task(_feed(process, stdin))
             tasks.create_task(process.wait())
     except TimeoutError:
-        return ProgramOutcome(b"", f"it was not done within {deadline_s:g} s")
+        return ProgramOutcome(b"", f"the process did not end within {deadline_s:g} s")
     except ExceptionGroup as group:
         if (excess := group.subgroup(_TooMuchOutputError)) is None:  # the source of its input failed
             raise group.exceptions[0] from None
-        return ProgramOutcome(b"", f"it said more than {excess.exceptions[0]} bytes")
+        return ProgramOutcome(b"", f"the process printed more than {excess.exceptions[0]} bytes")
     finally:
-        signal_group(process.pid, signal.SIGKILL)
-        await process.wait()
+        await _kill(process)
     if process.returncode:
         reason = errors.result().decode(errors="replace").strip()[-MAX_REASON_CHARS:]
-        return ProgramOutcome(out.result(), reason or f"it ended with {process.returncode}")
+        return ProgramOutcome(out.result(), reason or f"the process ended with exit code {process.returncode}")
     return ProgramOutcome(out.result(), "")
 
 
@@ -78,15 +77,36 @@ async def _spawn(
     directory: Path | None = None,
     has_input: bool = False,
 ) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *map(str, argv),
-        stdin=asyncio.subprocess.PIPE if has_input else asyncio.subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        env={"PATH": os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"), **environment},
-        cwd=directory,
-        start_new_session=True,
+    """Start a program. Cancelling kills it with all it started; asyncio itself would kill only the program."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *map(str, argv),
+            stdin=asyncio.subprocess.PIPE if has_input else asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={"PATH": os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"), **environment},
+            cwd=directory,
+            start_new_session=True,
+        )
     )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError, ValueError):
+            await _kill(await starting)
+        raise
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """Kill the whole group, and wait for the program's end."""
+    signal_group(process.pid, signal.SIGKILL)
+    # `wait` also waits until the pipes are closed, and a process that has left the group may keep them open. asyncio has no public
+    # method that closes them.
+    transport: asyncio.SubprocessTransport = process._transport  # type: ignore[attr-defined]
+    for descriptor in (0, 1, 2):
+        if (pipe := transport.get_pipe_transport(descriptor)) is not None:
+            pipe.close()
+    await process.wait()
 
 
 class _TooMuchOutputError(Exception):

@@ -1,5 +1,5 @@
-"""Brings a fresh machine from nothing to a configured, enrolled node, as fast as its data allows.
+"""Turns a fresh machine into a configured, enrolled node, as fast as its data sources answer.
 
-Data sources say what they can tell (capabilities), config modules say what they need; one net runs both, so that a module starts as soon
-as what it needs is known and trusted. It reads what cloud-init reads. What runs here runs as root on every machine: it stays small.
+Data sources declare what they offer (capabilities), config modules declare what they need; one net runs both, so a module starts as soon
+as its capabilities are known and trusted. It reads cloud-init's formats. This code runs as root on every machine, so it stays small.
 """

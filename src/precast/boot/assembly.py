@@ -1,4 +1,4 @@
-"""Joins the parts of a boot on a machine or below a root: evidence, sources, modules, state."""
+"""Assembles the parts of a boot on a machine or below a root: evidence, sources, modules, state."""
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,22 +23,26 @@ from precast.boot.state import State
 
 
 class BootTarget(NamedTuple):
-    """Where a boot takes place."""
+    """The root that a boot configures, and how."""
 
     root: Path = Path("/")
     is_dry_run: bool = False
-    user_data: bytes | None = None  # given by hand: sources are not asked for it
+    user_data: bytes | None = None  # given by the operator: sources are not asked for it
     bring_up: Callable[[], Awaitable[bool]] | None = None
-    stage: Stage | None = None  # what sources say in one counts in the later ones of the same boot; None: all are one
+    stage: Stage | None = (
+        None  # the answers of a stage are cached for the later stages of the boot; None runs all stages
+    )
 
 
-def assemble(ground: BootTarget, settings: BootSettings, clock: Clock | None = None) -> BootParts:
-    """Everything the loop needs. Raises InputError BOOT-004, BOOT-005 for settings, and what `image.read` raises."""
-    root, clock = ground.root, clock or SystemClock()
+def assemble(target: BootTarget, settings: BootSettings, clock: Clock | None = None) -> BootParts:
+    """Make everything the loop needs. Raises InputError BOOT-004, BOOT-005 for settings, and what `image.read` raises."""
+    root, clock = target.root, clock or SystemClock()
     base = image.read(root)
-    found = evidence.collect(root, image.read_source_settings(base))
-    state = State(root, ground.is_dry_run)
-    choice = _add_answer_cache(source_choice.choose_sources(settings, found, root, base), ground, state, found)
+    known_evidence = evidence.collect(root, image.read_source_settings(base))
+    state = State(root, target.is_dry_run)
+    choice = _add_answer_cache(
+        source_choice.choose_sources(settings, known_evidence, root, base), target, state, known_evidence
+    )
     managed = Managed(
         "" if root == Path("/") else str(root),
         str(state.directory),
@@ -46,39 +50,39 @@ def assemble(ground: BootTarget, settings: BootSettings, clock: Clock | None = N
         is_chroot=root != Path("/") and has_programs(root),
     )
     return BootParts(
-        access=Machine(root, found, clock),
+        access=Machine(root, known_evidence, clock),
         choice=choice,
-        modules=registry.modules(),
+        modules=registry.list_modules(),
         state=state,
-        runner=ModuleRunner(state, managed, state.log, ground.is_dry_run),
+        runner=ModuleRunner(state, managed, state.log, target.is_dry_run),
         clock=clock,
-        configure=partial(_configure, state, base, ground.is_dry_run),
-        given=_read_given(ground.user_data, base, root),
-        bring_up=ground.bring_up if _needs_network(choice) else None,
+        configure=partial(_configure, state, base, target.is_dry_run),
+        given=_read_given(target.user_data, base, root),
+        bring_up=target.bring_up if _needs_network(choice) else None,
     )
 
 
 def _add_answer_cache(
-    choice: source_choice.SourceChoice, ground: BootTarget, state: State, found: Evidence
+    choice: source_choice.SourceChoice, target: BootTarget, state: State, known_evidence: Evidence
 ) -> source_choice.SourceChoice:
-    """The choice with answers kept between stages, where there are stages: on a machine that was booted."""
-    start = answer_cache.identify_start(ground.root, state.boot_id(), found)
-    if not start or ground.is_dry_run:
+    """Wrap the chosen sources with the answer cache; only a machine that was booted has stages that share answers."""
+    start = answer_cache.identify_start(target.root, state.boot_id(), known_evidence)
+    if not start or target.is_dry_run:
         return choice
-    is_continued, is_last = ground.stage not in (None, Stage.LOCAL), ground.stage in (None, Stage.FINAL)
+    is_continued, is_last = target.stage not in (None, Stage.LOCAL), target.stage in (None, Stage.FINAL)
     answers = answer_cache.AnswerCache(state.directory, start, is_continued, is_last)
     return choice._replace(
-        chosen=[one._replace(source=answer_cache.CachingSource(one.source, answers)) for one in choice.chosen]
+        chosen=[chosen._replace(source=answer_cache.CachingSource(chosen.source, answers)) for chosen in choice.chosen]
     )
 
 
 def _needs_network(choice: source_choice.SourceChoice) -> bool:
-    """Whether it is worth bringing the network up before it is configured: for a source that will be there, not for one that may be."""
-    return any(one.is_confirmed and one.source.needs_network for one in choice.chosen)
+    """Whether to bring the network up before it is configured: only for a confirmed source, not for one that is merely possible."""
+    return any(chosen.is_confirmed and chosen.source.needs_network for chosen in choice.chosen)
 
 
 def has_programs(root: Path) -> bool:
-    """Whether commands can be run inside: it holds a shell, and we may enter it."""
+    """Whether commands can run inside the root: it has a shell, and this process may chroot into it."""
     return os.geteuid() == 0 and any((root / path / "sh").exists() for path in ("bin", "usr/bin"))
 
 

@@ -1,6 +1,6 @@
-"""Makes the configuration of a boot: the user's word wins over the vendor's, and that over the image's.
+"""Makes the configuration of a boot: user data overrides vendor data, and vendor data overrides the image's configuration.
 
-Nothing that somebody wrote raises here: what is wrong is a finding, and the rest is used.
+Invalid input does not raise here: each problem becomes a finding, and the rest is used.
 """
 
 import os
@@ -12,21 +12,21 @@ import msgspec
 
 from precast.boot import downloads
 from precast.boot.capabilities import Capability
-from precast.boot.modules import people, registry
-from precast.boot.modules.shapes import Finding
+from precast.boot.modules import registry, user_entries
+from precast.boot.modules.schema import Finding
 from precast.boot.userdata import reader
 from precast.boot.userdata.documents import Script, UserData
 
 
 class Configuration(NamedTuple):
-    """What the modules work with: every value has the shape that its module declares."""
+    """The configuration that modules read: every value has the type that its module declares."""
 
     config: Mapping[str, Any] = {}
     scripts: Sequence[Script] = ()
     findings: Sequence[str] = ()
 
     def encoded(self) -> bytes:
-        """As it is kept, for root only: there are secrets in it."""
+        """Encode it for the state directory. It may contain secrets, so only root may read the file."""
         return msgspec.json.encode(self.config, enc_hook=str)
 
 
@@ -36,7 +36,7 @@ def make(
     once_directory: Path | None,
     system: Mapping[str, str] | None = None,
 ) -> Configuration:
-    """Read user data and vendor data and put them over the image's configuration. `system` is what `system_of` says."""
+    """Read user data and vendor data and merge them over the image's configuration. `system` is the result of `read_system`."""
     metadata = values.get(Capability.METADATA) or {}
     around = reader.ReaderContext(
         downloads.fetch,
@@ -48,15 +48,15 @@ def make(
     user = reader.read(values.get(Capability.USER_DATA, b""), around)
     vendor_data = values.get(Capability.VENDOR_DATA, b"")
     vendor = reader.read(vendor_data, around._replace(is_vendor=True), "vendor-data") if vendor_data else UserData()
-    known = registry.shapes()
+    known = registry.list_schemas()
     whole = reader.combine(user, vendor, {key: value for key, value in base.items() if key in known})
-    config, found = registry.clean(whole.config)
-    return Configuration(config, whole.scripts, [_sentence(one) for one in (*whole.findings, *found)])
+    config, findings = registry.clean(whole.config)
+    return Configuration(config, whole.scripts, [_sentence(finding) for finding in (*whole.findings, *findings)])
 
 
 def read_system(root: Path) -> dict[str, str]:
-    """What templates can name of the system below a root, as cloud-init calls it."""
-    told, kernel = people.os_release(root), os.uname()
+    """Return the variables that describe the system below a root, by cloud-init's names."""
+    told, kernel = user_entries.read_os_release(root), os.uname()
     return {
         "distro": told.get("ID", ""),
         "distro_version": told.get("VERSION_ID", ""),
@@ -68,7 +68,7 @@ def read_system(root: Path) -> dict[str, str]:
 
 
 def make_variables(values: Mapping[Capability, Any], system: Mapping[str, str]) -> dict[str, Any]:
-    """What templates can name, as cloud-init calls it."""
+    """Return all variables of templates, by cloud-init's names."""
     names = {
         "instance_id": Capability.INSTANCE_ID,
         "local_hostname": Capability.HOSTNAME,
@@ -82,13 +82,13 @@ def make_variables(values: Mapping[Capability, Any], system: Mapping[str, str]) 
     v1 = {name: values[capability] for name, capability in names.items() if capability in values}
     v1 = {**system, **v1, "public_ssh_keys": list(v1.get("public_ssh_keys", ()))}
     if "local_hostname" in v1:
-        # The name alone, also where the source has a domain.
+        # The short name, even if the source gives a domain with it.
         v1["local_hostname"] = v1["local_hostname"].partition(".")[0]
     return {**v1, "v1": v1, "ds": {"meta_data": values.get(Capability.METADATA, {})}}
 
 
 def _read_launch_index(metadata: Mapping[str, Any]) -> int | None:
-    """Which of the machines that were started together this is."""
+    """Return this machine's number among the machines that were launched together."""
     for key in ("ami-launch-index", "launch-index", "launch_index"):
         text = str(metadata.get(key, ""))
         if text.isascii() and text.isdigit():

@@ -1,4 +1,4 @@
-"""Fetches what user data refers to by address: http, https, file. For the threads of modules; sources have their own, asynchronous way."""
+"""Fetches the content that user data refers to by URL: http, https, file. It blocks, so only modules' threads use it; sources use `web`."""
 
 import time
 import urllib.error
@@ -21,18 +21,18 @@ def fetch(
     tries: int = _TRIES,
     max_bytes: int = MAX_BYTES,
 ) -> bytes:
-    """What is at an address, after a few tries. Raises OSError, and ValueError for another kind of address or for too much."""
+    """Return the content at a URL, with a few tries. Raises OSError, and ValueError for another scheme or too large a content."""
     if urlsplit(url).scheme not in ("http", "https", "file"):
-        raise ValueError("only http, https and file addresses are fetched")
-    request = urllib.request.Request(url, data, dict(headers or {}))  # noqa: S310 - the scheme was looked at
+        raise ValueError("only http, https and file URLs are fetched")
+    request = urllib.request.Request(url, data, dict(headers or {}))  # noqa: S310 - the scheme was checked
     for left in reversed(range(tries)):
         try:
-            with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310 - the scheme was looked at
-                found: bytes = answer.read(max_bytes + 1)
+            with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310 - the scheme was checked
+                content: bytes = answer.read(max_bytes + 1)
         except urllib.error.HTTPError as error:
             error.close()
             if error.code < 500 or not left:
-                raise OSError(f"the server says {error.code} {error.reason}") from None
+                raise OSError(f"the server responded {error.code} {error.reason}") from None
         except urllib.error.URLError as error:
             if not left:
                 raise OSError(str(error.reason)) from None
@@ -40,8 +40,8 @@ def fetch(
             if not left:
                 raise OSError(str(error)) from None
         else:
-            if len(found) > max_bytes:
+            if len(content) > max_bytes:
                 raise ValueError(f"it is more than {max_bytes} bytes")
-            return found
+            return content
         time.sleep(_PAUSE_S)
     raise AssertionError("the last try returns or raises")

@@ -1,6 +1,6 @@
-"""What happens in a boot, as it is written down: one line of JSON each, in order. Everything that people are told later is made from these.
+"""The events of a boot, as the record stores them: one line of JSON each, in order. `status` and `explain` read nothing else.
 
-Times are seconds since the run began. No value of a capability is in here: user data and passwords have no place in a log.
+Times are seconds since the stage began. Events never contain the value of a capability: user data and passwords must not be logged.
 """
 
 import enum
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Result(enum.Enum):
-    """How a module's transition ended."""
+    """How a module run ended."""
 
     DONE = "done"
     FAILED = "failed"
@@ -17,13 +17,13 @@ class Result(enum.Enum):
 
 
 class Event(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
-    """What all have in common."""
+    """The fields that all events have."""
 
     at_s: float
 
 
 class StageBegan(Event, frozen=True, tag="began"):
-    """A run begins; a stage of the same boot continues the record."""
+    """A stage begins; later stages of the same boot are appended to the same record."""
 
     boot_id: str
     began_at: str
@@ -52,7 +52,7 @@ class SourceAnswered(Event, frozen=True, tag="answered"):
     origin: str = ""
     instance_id: str | None = None
     offers: tuple[str, ...] = ()
-    is_absent: bool = False  # this is another platform: most sources say so at every boot
+    is_absent: bool = False  # this is another platform, which is the usual answer of most sources
 
 
 class CapabilityHeld(Event, frozen=True, tag="held"):
@@ -75,7 +75,7 @@ class ConfigurationMade(Event, frozen=True, tag="configured"):
 
 
 class ModuleLeftOut(Event, frozen=True, tag="left_out"):
-    """A module's job that is not started at all, and why."""
+    """A module run that is not started, and why."""
 
     module_run: str
     reason: str
@@ -83,11 +83,11 @@ class ModuleLeftOut(Event, frozen=True, tag="left_out"):
 
 
 class ModulePlanned(Event, frozen=True, tag="planned"):
-    """A job and what it waits for, in words."""
+    """A module run, and descriptions of what it waits for."""
 
     module_run: str
     waits: tuple[str, ...] = ()
-    is_asked_for: bool = True  # by a key of the configuration; else it was tried because there might be something to do
+    is_asked_for: bool = True  # by a key of the configuration; otherwise it runs because a source may have data for it
 
 
 class ModuleStarted(Event, frozen=True, tag="started"):
@@ -107,5 +107,16 @@ class StageFinished(Event, frozen=True, tag="finished"):
 
 
 AnyEvent = (
-    StageBegan | SourceRuledOut | SourceAsked | SourceAnswered | CapabilityHeld | CapabilitySettled | ConfigurationMade | ModuleLeftOut | ModulePlanned | ModuleStarted | ModuleEnded | StageFinished
+    StageBegan
+    | SourceRuledOut
+    | SourceAsked
+    | SourceAnswered
+    | CapabilityHeld
+    | CapabilitySettled
+    | ConfigurationMade
+    | ModuleLeftOut
+    | ModulePlanned
+    | ModuleStarted
+    | ModuleEnded
+    | StageFinished
 )

@@ -1,4 +1,4 @@
-"""What happened in a boot, told by its record: the story of each source, capability and job. Made from events alone, live or read again."""
+"""The history of a boot: what happened to each source, capability and module run. It is built from events only, live or recorded."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from precast.boot import events
 from precast.boot.events import AnyEvent, Result
 
-NOT_NEEDED = "nobody waits for it any more"
+NOT_NEEDED = "no module waits for it any more"
 
 
 @dataclass
 class SourceHistory:
-    """One source. Without `asked_s` it was not asked, and `reason` says why."""
+    """The history of a source. Without `asked_s` it was not asked, and `reason` states why."""
 
     name: str
     reason: str = ""
@@ -28,7 +28,7 @@ class SourceHistory:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to say of it: it is not here, or was let go."""
+        """Whether there is nothing to report: the source is absent, or its answer was no longer needed."""
         return not self.is_here and (self.is_absent or self.reason == NOT_NEEDED)
 
     @property
@@ -36,13 +36,13 @@ class SourceHistory:
         if self.asked_s is None:
             return f"not asked: {self.reason}"
         if self.answered_s is None:
-            return "asked, and not heard of since"
+            return "asked, has not answered"
         return f"here: {self.origin}, instance {self.instance_id}" if self.is_here else self.reason
 
 
 @dataclass
 class CapabilityHistory:
-    """One capability: who held it back, and who gave it in the end."""
+    """The history of a capability: which sources held it back, and which gave it."""
 
     name: str
     holds: list[tuple[float, str, str]] = field(default_factory=list)
@@ -60,7 +60,7 @@ class CapabilityHistory:
 
 @dataclass
 class ModuleRunHistory:
-    """One job. Without `started_s` it did not run, and `reason` says why."""
+    """The history of a module run. Without `started_s` it did not run, and `reason` states why."""
 
     name: str
     waits: tuple[str, ...] = ()
@@ -75,21 +75,21 @@ class ModuleRunHistory:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody asked for it and it did not do anything either."""
+        """Whether no configuration key asked for it and it changed nothing."""
         is_over = self.result in (None, Result.NOT_RUN) or (self.result == Result.DONE and not self.changes)
         return is_over and not self.is_asked_for and not self.warnings
 
     @property
     def words(self) -> str:
         if self.result is None:
-            return "began, and was cut off" if self.started_s is not None else f"not run: {self.reason}"
+            return "started, but was interrupted" if self.started_s is not None else f"not run: {self.reason}"
         count = len(self.changes)
         changes = f"{count} change{'' if count == 1 else 's'}" if count else "nothing to change"
         return f"done, {changes}" if self.result == Result.DONE else f"{self.result.value}: {self.reason}"
 
 
 class BootHistory:
-    """The story of the latest boot. Stages that ran one after the other are told one behind the other."""
+    """The history of the latest boot. The times of consecutive stages are concatenated."""
 
     def __init__(self, record: Iterable[AnyEvent] = ()) -> None:
         self.sources: dict[str, SourceHistory] = {}
@@ -108,7 +108,7 @@ class BootHistory:
             self.add(event)
 
     def add(self, event: AnyEvent) -> None:
-        """One more event."""
+        """Add an event."""
         at_s = self._offset_s + event.at_s
         self.length_s = max(self.length_s, at_s)
         match event:
@@ -165,13 +165,18 @@ class BootHistory:
                 story.ended_s, story.result, story.reason = at_s, event.result, event.reason
                 story.changes, story.warnings = event.changes, event.warnings
             case _:
-                pass  # a later stage says again that it has run: the story stays
+                pass  # a later stage reports again that it has run: the history stays
 
     @property
     def identity(self) -> SourceHistory | None:
-        """The source that said whose machine this is."""
+        """The source that identified the machine."""
         given = next(
-            (capability for capability in self.capabilities.values() if capability.name.startswith("instance id") and capability.is_given), None
+            (
+                capability
+                for capability in self.capabilities.values()
+                if capability.name.startswith("instance id") and capability.is_given
+            ),
+            None,
         )
         return self.sources.get(given.source) if given is not None else None
 

@@ -1,17 +1,17 @@
-"""What the image itself says, where cloud-init has it: /etc/cloud/cloud.cfg, then cloud.cfg.d/*.cfg by name. Later files win."""
+"""Reads the image's own configuration from cloud-init's files: /etc/cloud/cloud.cfg, then cloud.cfg.d/*.cfg by name. Later files win."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from precast.boot.modules import people
+from precast.boot.modules import user_entries
 from precast.boot.sources import documents
 from precast.boot.sources.machine import MAX_FILE_BYTES
 from precast.boot.userdata import merge
 from precast.resources.files import safe_paths
 
 FILE, DIRECTORY = "/etc/cloud/cloud.cfg", "/etc/cloud/cloud.cfg.d"
-# By source of ours: cloud-init's name for it, and the key of its address.
+# Our source name → cloud-init's name for it, and the key of its address.
 _ADDRESSES = {
     "nocloud-net": ("NoCloud", "seedfrom"),
     "openstack": ("OpenStack", "metadata_urls"),
@@ -22,9 +22,9 @@ _ADDRESSES = {
 
 
 def read(root: Path) -> dict[str, Any]:
-    """The configuration, with the default user of this system if it names none.
+    """Return the configuration, with this system's default user if it names none.
 
-    Raises InputError BOOT-101, BOOT-104, BOOT-105 for a file that is wrong.
+    Raises InputError BOOT-101, BOOT-104, BOOT-105 for an invalid file.
     """
     base = "" if root == Path("/") else str(root)
     config: dict[str, Any] = {}
@@ -34,34 +34,36 @@ def read(root: Path) -> dict[str, Any]:
         except OSError:
             continue
         config = merge.fill(documents.read_map(str(path), data), config)
-    return people.with_defaults(config, root)
+    return user_entries.add_default_user(config, root)
 
 
 def read_source_list(config: Mapping[str, Any]) -> list[str]:
-    """cloud-init's datasource_list, as far as it is one."""
-    found = config.get("datasource_list")
-    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+    """Return the valid names in cloud-init's datasource_list; empty if it is not a list."""
+    listed = config.get("datasource_list")
+    return [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
 
 
 def read_source_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands below `datasource`, by cloud-init's names; nothing if that is no map."""
-    found = config.get("datasource")
-    return found if isinstance(found, dict) else {}
+    """Return the map below `datasource`, by cloud-init's names; empty if it is not a map."""
+    settings = config.get("datasource")
+    return settings if isinstance(settings, dict) else {}
 
 
 def read_addresses(config: Mapping[str, Any]) -> dict[str, str]:
-    """Base addresses that the image names where cloud-init reads them, below `datasource`."""
+    """Return the base addresses of sources that the image sets below `datasource`."""
     given = read_source_settings(config)
-    found = {}
+    addresses = {}
     for name, (theirs, key) in _ADDRESSES.items():
         section = given.get(theirs)
         value = section.get(key) if isinstance(section, dict) else None
-        several = [one for one in value if isinstance(one, str) and one] if isinstance(value, list) else []
-        # Of these only EC2 has more than one address.
+        several = (
+            [address for address in value if isinstance(address, str) and address] if isinstance(value, list) else []
+        )
+        # Only EC2 takes more than one address.
         address = ",".join(several) if name == "ec2" else several[0] if several else value
         if isinstance(address, str) and address:
-            found[name] = address
-    return found
+            addresses[name] = address
+    return addresses
 
 
 def _list_parts(base: str) -> list[Path]:

@@ -1,17 +1,17 @@
-"""What can go wrong with a boot as a whole. Codes 001 to 049."""
+"""Errors of a boot as a whole. Codes 001 to 049."""
 
 from precast.base.errors import Issue, Kind
 
 RUNS_ALREADY = Issue(
     "BOOT-001",
     Kind.CONFLICT,
-    "another boot is working in {path}",
-    "wait for it to end; `precast boot status` shows what it does",
+    "another boot is running in {path}",
+    "wait for it to end; `precast boot status` shows its progress",
 )
 NO_STATE = Issue(
     "BOOT-002",
     Kind.UNAVAILABLE,
-    "what a boot remembers cannot be kept in {path}: {reason}",
+    "the state of the boot cannot be written to {path}: {reason}",
     "run it as root, or below another --root",
 )
 NEVER_BOOTED = Issue(
@@ -36,7 +36,7 @@ NO_USER_DATA = Issue(
     "BOOT-006",
     Kind.NOT_FOUND,
     "the user data {path} cannot be read: {reason}",
-    "give a file that is there",
+    "give a file that exists",
 )
 WRONG_VALUE = Issue(
     "BOOT-190",
@@ -47,6 +47,6 @@ WRONG_VALUE = Issue(
 NO_HEADER = Issue(
     "BOOT-191",
     Kind.INPUT,
-    "the first line is not #cloud-config, so a boot would leave this file alone",
-    "put a line with #cloud-config before all others",
+    "the first line is not #cloud-config, so a boot would ignore this file",
+    "add #cloud-config as the first line",
 )

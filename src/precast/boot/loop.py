@@ -1,8 +1,8 @@
-"""The event loop of a boot: one net, run by the driver for tasks. Sources are tasks; functions of modules run in threads.
+"""The event loop of a boot: one net, run by the driver for tasks. Sources are tasks; modules run in threads.
 
-It starts with the sources. As soon as the rules of trust allow it, user data is read and the net grows by the jobs of the modules that have
-something to do; each starts when what it waits for is there, while other sources may still be asked. When nobody waits for any of
-those any more, they are not asked further.
+It starts with the sources. As soon as the trust rules allow it, user data is read and the net is extended by the module runs that the
+configuration needs; each starts when its conditions hold, while other sources may still be pending. Sources that no module run waits for
+any more are cancelled.
 """
 
 import asyncio
@@ -33,25 +33,25 @@ from precast.net.model.compiler import compile_net
 from precast.net.model.declarations import Outcome
 from precast.running.tasks import run_tasks
 
-# How many jobs run at once: they wait for programs and disks more than they compute.
+# How many modules run at once: they mostly wait for programs and disks.
 AT_ONCE = 8
-NOBODY = "iid-datasource-none"  # as cloud-init calls a machine that no source knows
+NOBODY = "iid-datasource-none"  # cloud-init's instance id of a machine that no source knows
 
 
 class Options(NamedTuple):
-    """How a boot is run. `stage` is the last that runs; without one all do."""
+    """The options of a boot. `stage` is the last stage that runs; without one all stages run."""
 
     stage: Stage | None = None
     is_two_step: bool = False
     is_dry_run: bool = False
-    is_retry: bool = False  # run again what failed before
+    is_retry: bool = False  # repeat module runs that failed before
     is_online: bool = True
     trusted: Sequence[str] = ()
     at_once: int = AT_ONCE
 
 
 class BootParts(NamedTuple):
-    """What the loop works with. `bring_up` says whether the network is up now, where that is this stage's business."""
+    """The parts that the loop works with. `bring_up` brings the network up, in the stage that does so, and returns whether it is up."""
 
     access: MachineAccess
     choice: SourceChoice
@@ -60,12 +60,12 @@ class BootParts(NamedTuple):
     runner: ModuleRunner
     clock: Clock
     configure: Callable[[Mapping[Capability, Any], str], Configuration]
-    given: Configuration | None = None  # the user gave it: sources are not asked for it
+    given: Configuration | None = None  # given by the operator: sources are not asked for it
     bring_up: Callable[[], Awaitable[bool]] | None = None
 
 
 class Boot:
-    """One run. `listener` is told of every event as it happens."""
+    """One boot, or a stage of one. `listener` is called with every event as it happens."""
 
     def __init__(
         self, parts: BootParts, options: Options, listener: Callable[[AnyEvent], None] = lambda _: None
@@ -75,7 +75,7 @@ class Boot:
         self._listener = listener
         self._modules = [module for module in parts.modules if options.stage is None or module.stage <= options.stage]
         if parts.given is not None:
-            self._modules = [module for module in self._modules if module.concerns(parts.given.config)]
+            self._modules = [module for module in self._modules if module.applies_to(parts.given.config)]
         wanted = plan.list_capabilities(self._modules, parts.given is not None)
         self._sources, self._spared = ByCapability(wanted).select(parts.choice.sources)
         self._facade = Facade(self._sources, parts.choice.confirmed, options.trusted)
@@ -87,13 +87,13 @@ class Boot:
         self._identity = Identity("", "")
         self._configuration = Configuration()
         self._has_failed = False
-        self._told_before: Stage | None = None
+        self._reported_stage: Stage | None = None
         self._began_s = parts.clock.monotonic_s()
 
     async def run(self) -> bool:
-        """Run to the end; whether all that was to run has run and nothing failed. Raises ConflictError BOOT-001, UnavailableError BOOT-002.
+        """Run to the end; True if every due module ran and none failed. Raises ConflictError BOOT-001, UnavailableError BOOT-002.
 
-        Cancelling stops asking; a module that runs is left to its end. What began is in the state, so the next run resumes.
+        Cancelling stops the sources; a running module runs to its end. Started module runs are in the state, so the next boot resumes.
         """
         options, parts = self._options, self._parts
         with parts.state.locked():
@@ -104,17 +104,17 @@ class Boot:
             )
             net = compile_net(self._declared)
             self._execution = Execution(net)
-            self._works = self._prepared()
-            # What runs at once is bounded by the net itself, by its place `workers`.
+            self._works = self._prepare_works()
+            # The net's place `workers` bounds how many modules run at once.
             with ThreadPoolExecutor(options.at_once, "module") as self._threads:
                 await run_tasks(self._execution, self._work, at_once=net.transition_count + options.at_once)
-            is_complete = self._is_complete()
+            is_complete = self._note_incomplete()
             self._note(events.StageFinished(self._now_s(), is_complete))
         return is_complete
 
-    # What the transitions do
+    # The work of the transitions
 
-    def _prepared(self) -> dict[str, Callable[[], Awaitable[Outcome | None]]]:
+    def _prepare_works(self) -> dict[str, Callable[[], Awaitable[Outcome | None]]]:
         works: dict[str, Callable[[], Awaitable[Outcome | None]]] = {CONFIGURATION: self._configure}
         works[plan.BRING_UP] = self._bring_up
         for source in self._sources:
@@ -128,14 +128,14 @@ class Boot:
         name = self._execution.net.transition_name(t)
         if name in self._works:
             return await self._works[name]()
-        return await self._do(self._module_runs[name])
+        return await self._run_module(self._module_runs[name])
 
     async def _bring_up(self) -> Outcome:
         assert self._parts.bring_up is not None
         return Outcome.SUCCESS if await self._parts.bring_up() else Outcome.FAILURE
 
     async def _ask(self, source: Source) -> Outcome:
-        """Ask a source, until it answers or nobody waits for it."""
+        """Ask a source, until it answers or no module run waits for it."""
         chosen = next(choice for choice in self._parts.choice.chosen if choice.source.name == source.name)
         self._note(
             events.SourceAsked(
@@ -147,19 +147,21 @@ class Boot:
                 source.deadline_s,
             )
         )
-        answer = await self._unless_over(probe(source, self._parts.access))
-        found = answer.found
-        self._facade.note_answer(source.name, found)
-        if found is None:
+        answer = await self._ask_until_over(probe(source, self._parts.access))
+        detected = answer.detected
+        self._facade.note_answer(source.name, detected)
+        if detected is None:
             self._note(
                 events.SourceAnswered(self._now_s(), source.name, False, answer.reason, is_absent=answer.is_absent)
             )
             return Outcome.SKIPPED if answer.reason == NOT_NEEDED else Outcome.FAILURE
-        offers = tuple(sorted(capability.value for capability in found.capabilities))
-        self._note(events.SourceAnswered(self._now_s(), source.name, True, "", found.origin, found.instance_id, offers))
+        offers = tuple(sorted(capability.value for capability in detected.capabilities))
+        self._note(
+            events.SourceAnswered(self._now_s(), source.name, True, "", detected.origin, detected.instance_id, offers)
+        )
         return Outcome.SUCCESS
 
-    async def _unless_over(self, asking: Awaitable[ProbeResult]) -> ProbeResult:
+    async def _ask_until_over(self, asking: Awaitable[ProbeResult]) -> ProbeResult:
         task = asyncio.ensure_future(asking)
         over = asyncio.ensure_future(self._is_over.wait())
         try:
@@ -171,7 +173,7 @@ class Boot:
             await asyncio.gather(task, over, return_exceptions=True)
 
     async def _judge(self, ask: CapabilityRequest) -> Outcome:
-        """Say what the rules say of a capability now."""
+        """Note the verdict of the trust rules on a capability."""
         verdict = self._facade.verdict(ask.capability, ask.is_optional)
         if verdict.answer == VerdictKind.HELD:
             if self._held.get(ask.name) != verdict.source:
@@ -181,15 +183,15 @@ class Boot:
         is_given = verdict.answer == VerdictKind.GIVEN
         self._note(events.CapabilitySettled(self._now_s(), ask.name, is_given, verdict.source, verdict.reason))
         self._unsettled.discard(ask.name)
-        self._end_asking()
+        self._stop_unneeded_sources()
         return Outcome.SUCCESS if is_given else Outcome.SKIPPED
 
     async def _configure(self) -> Outcome:
-        """Make the configuration, and let the net grow by the jobs that follow from it."""
+        """Make the configuration, and extend the net by the module runs that follow from it."""
         parts, options = self._parts, self._options
-        values = await self._facade.values(plan.FOR_CONFIGURATION + plan.FOR_TEMPLATES)
+        values = await self._facade.fetch_all(plan.FOR_CONFIGURATION + plan.FOR_TEMPLATES)
         before = parts.state.identity()
-        # Without a source this is taken for the machine it was: not every module may be run twice.
+        # Without any source the previous instance id is kept: not every module may run twice.
         instance_id = values.get(Capability.INSTANCE_ID) or (before.instance_id if before is not None else NOBODY)
         previous = before.instance_id if before is not None else ""
         self._identity = Identity(instance_id, self._facade.identity or "", previous)
@@ -200,12 +202,12 @@ class Boot:
             self._configuration = await loop.run_in_executor(self._threads, parts.configure, values, instance_id)
         parts.state.remember(self._identity, self._configuration.encoded())
         config = self._configuration.config
-        module_runs = plan.make_module_runs(frequencies.adjusted(self._modules, config), config)
+        module_runs = plan.make_module_runs(frequencies.apply_frequencies(self._modules, config), config)
         left_out = parts.runner.begin(self._identity, self._configuration, module_runs, options.is_retry)
         self._module_runs = {
             module_run.name: module_run for module_run in module_runs if module_run.name not in left_out
         }
-        self._tell_plan(
+        self._note_plan(
             [(module_run, left_out[module_run.name]) for module_run in module_runs if module_run.name in left_out]
         )
         waits_for = len(self._sources) if options.is_two_step else 0
@@ -213,44 +215,50 @@ class Boot:
             plan.add_module_runs(self._declared, list(self._module_runs.values()), options.at_once, waits_for)
         )
         self._is_configured = True
-        self._end_asking()
+        self._stop_unneeded_sources()
         return Outcome.SUCCESS
 
-    def _tell_plan(self, left_out: Sequence[tuple[ModuleRun, str]]) -> None:
-        now_s, found, config = self._now_s(), tuple(self._configuration.findings), self._configuration.config
-        self._note(events.ConfigurationMade(now_s, self._identity.instance_id, len(self._module_runs), found))
+    def _note_plan(self, left_out: Sequence[tuple[ModuleRun, str]]) -> None:
+        now_s, findings, config = self._now_s(), tuple(self._configuration.findings), self._configuration.config
+        self._note(events.ConfigurationMade(now_s, self._identity.instance_id, len(self._module_runs), findings))
         for module_run, reason in left_out:
-            if self._told_before is not None and module_run.module.stage <= self._told_before:
-                continue  # that stage has said what came of it
+            if self._reported_stage is not None and module_run.module.stage <= self._reported_stage:
+                continue  # the earlier stage has reported its result
             self._note(events.ModuleLeftOut(now_s, module_run.name, reason, module_run.is_asked_for(config)))
         for module_run in self._module_runs.values():
             waits = tuple(plan.list_waits(module_run, self._module_runs.values()))
             self._note(events.ModulePlanned(now_s, module_run.name, waits, module_run.is_asked_for(config)))
 
-    async def _do(self, module_run: ModuleRun) -> Outcome:
-        """Run a job in a thread, unless something it needs is missing."""
-        values = await self._facade.values(module_run.module.needs | module_run.module.uses)
-        missing = [capability for capability in sorted(module_run.module.needs, key=lambda capability: capability.value) if capability not in values]
+    async def _run_module(self, module_run: ModuleRun) -> Outcome:
+        """Run a module in a thread, unless a capability that it needs is missing."""
+        values = await self._facade.fetch_all(module_run.module.needs | module_run.module.uses)
+        missing = [
+            capability
+            for capability in sorted(module_run.module.needs, key=lambda capability: capability.value)
+            if capability not in values
+        ]
         if missing:
-            reasons = [f"it needs {capability.value}: {self._facade.verdicts[capability].reason}" for capability in missing]
-            return self._ended(module_run, ModuleRunEnd(Result.NOT_RUN, "; ".join(reasons)))
+            reasons = [
+                f"it needs {capability.value}: {self._facade.verdicts[capability].reason}" for capability in missing
+            ]
+            return self._note_end(module_run, ModuleRunEnd(Result.NOT_RUN, "; ".join(reasons)))
         self._note(events.ModuleStarted(self._now_s(), module_run.name))
         loop = asyncio.get_running_loop()
         ends = await loop.run_in_executor(self._threads, self._parts.runner.run, module_run, values)
-        ends.warnings = [*self._lost(module_run, values), *ends.warnings]
-        return self._ended(module_run, ends)
+        ends.warnings = [*self._list_lost_values(module_run, values), *ends.warnings]
+        return self._note_end(module_run, ends)
 
-    def _lost(self, module_run: ModuleRun, values: Mapping[Capability, Any]) -> list[str]:
-        """What a job that only uses it ran without, though a source had given its word for it."""
+    def _list_lost_values(self, module_run: ModuleRun, values: Mapping[Capability, Any]) -> list[str]:
+        """Describe the optional values that a module ran without because their fetch failed."""
         lost = sorted(module_run.module.uses - values.keys(), key=lambda capability: capability.value)
         verdicts = {capability: self._facade.verdicts.get(capability) for capability in lost}
         return [
-            f"{one.value} of {each.source} is not used: {each.reason}"
-            for one, each in verdicts.items()
-            if each is not None and each.answer == VerdictKind.MISSING and each.source
+            f"{capability.value} of {verdict.source} is not used: {verdict.reason}"
+            for capability, verdict in verdicts.items()
+            if verdict is not None and verdict.answer == VerdictKind.MISSING and verdict.source
         ]
 
-    def _ended(self, module_run: ModuleRun, ends: ModuleRunEnd) -> Outcome:
+    def _note_end(self, module_run: ModuleRun, ends: ModuleRunEnd) -> Outcome:
         self._note(
             events.ModuleEnded(
                 self._now_s(), module_run.name, ends.result, ends.reason, tuple(ends.changes), tuple(ends.warnings)
@@ -270,7 +278,7 @@ class Boot:
         is_first = stage in (None, Stage.LOCAL)
         is_continued = parts.state.has_record_of(boot_id) if boot_id else not is_first
         if is_continued and stage is not None and stage != Stage.LOCAL:
-            self._told_before = Stage(stage - 1)
+            self._reported_stage = Stage(stage - 1)
         began = events.StageBegan(
             0.0,
             boot_id,
@@ -293,16 +301,16 @@ class Boot:
     def _now_s(self) -> float:
         return round(self._parts.clock.monotonic_s() - self._began_s, 6)
 
-    def _end_asking(self) -> None:
-        """Once all that the jobs wait for is settled, whoever is still being asked is let go; in two steps all are heard."""
+    def _stop_unneeded_sources(self) -> None:
+        """Cancel the pending sources once every capability that module runs wait for is settled; with two steps all sources are awaited."""
         if not self._is_configured or self._options.is_two_step:
             return
         wanted = {ask.name for module_run in self._module_runs.values() for ask in module_run.requests}
         if not wanted & self._unsettled:
             self._is_over.set()
 
-    def _is_complete(self) -> bool:
-        """Say of everything that never started what it waited for."""
+    def _note_incomplete(self) -> bool:
+        """Note of every transition that never started what it waited for; True if there is none and nothing failed."""
         names = self._execution.net.transitions_by_name
         stuck = [] if self._is_configured else [CONFIGURATION]
         stuck += [name for name in self._module_runs if self._execution.outcome(names[name]) is None]

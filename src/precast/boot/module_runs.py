@@ -1,7 +1,7 @@
-"""Runs the jobs of modules: which are due, each with its context, and what came of it written down before and after.
+"""Runs modules: decides which module runs are due, runs each with its context, and records its start and its result.
 
-A job is due by its frequency. What began and never ended was cut off by a crash, and is done again. What failed counts as
-done: commands of the user must not run at every boot until they happen to succeed; `--retry` runs it again.
+A module run is due by its frequency. A run that began and never ended was interrupted by a crash and is repeated. A failed run counts as
+done: the user's commands must not run at every boot until they happen to succeed; `--retry` repeats it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from precast.base.errors import PrecastError
 from precast.boot.capabilities import Capability
 from precast.boot.configuration import Configuration
 from precast.boot.events import Result
-from precast.boot.modules.context import Context
+from precast.boot.modules.context import ModuleContext
 from precast.boot.modules.contract import Frequency
 from precast.boot.plan import ModuleRun
 from precast.boot.state import Identity, ModuleRunRecord, State
@@ -24,7 +24,7 @@ Log = Callable[[str, str, str], None]
 
 @dataclass(slots=True)
 class ModuleRunEnd:
-    """How a job ended, in words without secrets."""
+    """How a module run ended; the texts contain no secrets."""
 
     result: Result
     reason: str = ""
@@ -33,7 +33,7 @@ class ModuleRunEnd:
 
 
 class ModuleRunner:
-    """For one boot. `run` is called in threads, for different jobs at once."""
+    """Runs the modules of one boot. `run` is called from several threads, for different module runs."""
 
     def __init__(self, state: State, machine: Machine, log: Log, is_dry_run: bool = False) -> None:
         self._state = state
@@ -44,7 +44,7 @@ class ModuleRunner:
     def begin(
         self, identity: Identity, configuration: Configuration, module_runs: Sequence[ModuleRun], is_retry: bool
     ) -> dict[str, str]:
-        """Note whose machine this is; the jobs that are not due, with the reason."""
+        """Set the identity and configuration; return the module runs that are not due, each with the reason."""
         self._identity = identity
         self._configuration = configuration
         memory = {each: self._state.read_results(identity.instance_id, each) for each in Frequency}
@@ -57,7 +57,7 @@ class ModuleRunner:
         return {name: reason for name, reason in reasons.items() if reason}
 
     def run(self, module_run: ModuleRun, values: Mapping[Capability, Any]) -> ModuleRunEnd:
-        """Run a job to its end. Whatever it raises is its failure, never the boot's."""
+        """Run a module to its end. An exception is a failure of that module run, never of the boot."""
         self._write(module_run, None)
         context = self._context(module_run, values)
         try:
@@ -75,8 +75,8 @@ class ModuleRunner:
         self._write(module_run, ends.result)
         return ends
 
-    def _context(self, module_run: ModuleRun, values: Mapping[Capability, Any]) -> Context:
-        return Context(
+    def _context(self, module_run: ModuleRun, values: Mapping[Capability, Any]) -> ModuleContext:
+        return ModuleContext(
             self._machine,
             self._configuration.config,
             values,
@@ -97,9 +97,9 @@ class ModuleRunner:
 
 
 _REASONS = {
-    Frequency.ONCE: "it has run on this disk, and runs once",
-    Frequency.INSTANCE: "it has run for this instance, and runs once for each",
-    Frequency.BOOT: "it has run in this boot",
+    Frequency.ONCE: "it has already run on this disk, and runs only once",
+    Frequency.INSTANCE: "it has already run for this instance, and runs once per instance",
+    Frequency.BOOT: "it has already run in this boot",
 }
 
 
@@ -107,7 +107,7 @@ def _explain_not_due(module_run: ModuleRun, result: Result | None, is_retry: boo
     if result is None or result == Result.NOT_RUN or (is_retry and result == Result.FAILED):
         return ""
     words = _REASONS[module_run.module.frequency]
-    return f"{words}; it failed, and --retry runs it again" if result == Result.FAILED else words
+    return f"{words}; it failed, and --retry repeats it" if result == Result.FAILED else words
 
 
 def _describe_error(error: BaseException) -> str:

@@ -1,10 +1,10 @@
-"""Declares the net of a boot: sources, capabilities and jobs of modules are transitions; what they wait for are places.
+"""Declares the net of a boot: sources, capabilities and module runs are transitions; the conditions they wait for are places.
 
-First the sources and the capabilities, with one transition that makes the configuration. When that is known, the jobs are added, and the
-running net grows by them. No transition here decides anything by itself: whether a capability is settled is what the rules of trust
-say, and the transition ends accordingly (given, missing, or not yet: then it waits for the next news).
+The net starts with the sources, the capabilities and a transition that makes the configuration. Once that is known, the running net is
+extended by the module runs. No transition here decides anything itself: the trust rules decide whether a capability is settled, and its
+transition ends accordingly (given, missing, or undecided: then it waits for the next answer of a source).
 
-    source X ─▶ (C: news) ─▶ capability C ─▶ (C: settled) ─▶ configuration ─▶ (configuration) ─▶ job ─▶ (M: over) ─▶ job that comes after M
+    source X ─▶ (C: news) ─▶ capability C ─▶ (C: settled) ─▶ configuration ─▶ (configuration) ─▶ run of M ─▶ (M: over) ─▶ run after M
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from precast.boot.capabilities import Capability
-from precast.boot.modules.contract import Config, Module, Part
+from precast.boot.modules.contract import Config, Module, ModulePart
 from precast.boot.sources.contract import Source
 from precast.net.model.builder import arcs
 from precast.net.model.compiler import compile_net
@@ -21,16 +21,16 @@ from precast.net.model.structure import Net
 
 NETWORK, CONFIGURATION, WORKERS, ENDED = "network", "configuration", "workers", "sources ended"
 BRING_UP = "bring up the network"
-# What decides which jobs there are.
+# The capabilities that determine the module runs.
 FOR_CONFIGURATION = (Capability.INSTANCE_ID, Capability.USER_DATA, Capability.VENDOR_DATA, Capability.METADATA)
-# What templates in user data can name beside that.
+# The further capabilities that templates in user data can refer to.
 FOR_TEMPLATES = (
     Capability.HOSTNAME, Capability.PLATFORM, Capability.PUBLIC_KEYS, Capability.REGION, Capability.ZONE,
 )  # fmt: skip
 
 
 class CapabilityRequest(NamedTuple):
-    """A capability somebody waits for. Who only uses it does not wait for those who might fill it from below."""
+    """A capability that a module waits for. An optional request does not wait for sources that rank below the identity."""
 
     capability: Capability
     is_optional: bool
@@ -41,7 +41,7 @@ class CapabilityRequest(NamedTuple):
 
     @property
     def transition(self) -> str:
-        """What its transition is called: a module may have the name of a capability."""
+        """The name of its transition; the prefix is needed because a module may have the name of a capability."""
         return f"capability {self.name}"
 
     @property
@@ -50,17 +50,17 @@ class CapabilityRequest(NamedTuple):
 
 
 class ModuleRun(NamedTuple):
-    """A module, or a part of one, that is to run in this boot."""
+    """A module, or a part of a module, that is to run in this boot."""
 
     module: Module
-    part: Part
+    part: ModulePart
 
     @property
     def name(self) -> str:
         return self.module.name if self.part.name == self.module.name else f"{self.module.name}/{self.part.name}"
 
     def is_asked_for(self, config: Config) -> bool:
-        """Whether a key asks for it. Other jobs are tried because a source, or the machine itself, may have something for them."""
+        """Whether a configuration key asks for it. Other modules run because a source, or the machine itself, may have data for them."""
         keys = self.module.keys if self.part.keys is None else self.part.keys
         return any(key in config for key in keys)
 
@@ -77,7 +77,7 @@ def declare_discovery(
     has_user_data: bool = False,
     has_bring_up: bool = False,
 ) -> NetDeclaration:
-    """The net before the configuration is known. Where it is not online, sources that need that wait until something brings it up."""
+    """Return the net before the configuration is known. Offline, sources that need the network wait until something brings it up."""
     requests = list_requests(modules, has_user_data)
     places = [Place(NETWORK, int(is_online)), Place(ENDED), Place(f"{CONFIGURATION}: to do", 1), Place(CONFIGURATION)]
     transitions = []
@@ -107,12 +107,18 @@ def declare_discovery(
 
 
 def list_requests(modules: Iterable[Module], has_user_data: bool = False) -> list[CapabilityRequest]:
-    """Everything that somebody could wait for."""
-    found = {} if has_user_data else dict.fromkeys(CapabilityRequest(capability, True) for capability in FOR_CONFIGURATION)
+    """Return every request that a module could make."""
+    requests = (
+        {} if has_user_data else dict.fromkeys(CapabilityRequest(capability, True) for capability in FOR_CONFIGURATION)
+    )
     for module in modules:
-        found |= dict.fromkeys(CapabilityRequest(capability, False) for capability in sorted(module.needs, key=_word))
-        found |= dict.fromkeys(CapabilityRequest(capability, True) for capability in sorted(module.uses - module.needs, key=_word))
-    return list(found)
+        requests |= dict.fromkeys(
+            CapabilityRequest(capability, False) for capability in sorted(module.needs, key=_word)
+        )
+        requests |= dict.fromkeys(
+            CapabilityRequest(capability, True) for capability in sorted(module.uses - module.needs, key=_word)
+        )
+    return list(requests)
 
 
 def list_capabilities(modules: Iterable[Module], has_user_data: bool = False) -> frozenset[Capability]:
@@ -120,12 +126,12 @@ def list_capabilities(modules: Iterable[Module], has_user_data: bool = False) ->
 
 
 def make_module_runs(modules: Iterable[Module], config: Config) -> list[ModuleRun]:
-    """What there is to do with a configuration."""
-    return [ModuleRun(module, part) for module in modules if module.concerns(config) for part in module.split(config)]
+    """Return the module runs that a configuration leads to."""
+    return [ModuleRun(module, part) for module in modules if module.applies_to(config) for part in module.split(config)]
 
 
 def source_transition(source: Source) -> str:
-    """What its transition is called."""
+    """Return the name of a source's transition."""
     return f"source {source.name}"
 
 
@@ -145,7 +151,7 @@ def _declare_source(source: Source, ends: tuple[tuple[str, int], ...]) -> Transi
 
 
 def _declare_capability(request: CapabilityRequest) -> Transition:
-    """Ends as a success if given, skipped if missing; as a failure if it is not settled yet, and then stays open."""
+    """Declare a transition that succeeds if given, is skipped if missing, and fails and stays open while undecided."""
     settled = arcs([request.settled])
     return Transition(
         request.transition,
@@ -153,16 +159,16 @@ def _declare_capability(request: CapabilityRequest) -> Transition:
         gives=settled,
         on_failure=arcs([f"{request.name}: open"]),
         on_skip=settled,
-        priority=1,  # before further jobs: it takes no time, and may let some start
+        priority=1,  # before module runs: it takes no time, and may let some of them start
     )
 
 
 def add_module_runs(
     declared: NetDeclaration, module_runs: Sequence[ModuleRun], at_once: int, sources_to_wait_for: int = 0
 ) -> Net:
-    """The whole net. With `sources_to_wait_for` no job starts before that many sources have ended: discovery first, then the jobs."""
+    """Return the whole net. With `sources_to_wait_for` no module starts before that many sources have ended: discovery comes first."""
     of_module = Counter(module_run.module.name for module_run in module_runs)
-    givers = Counter(place for module_run in module_runs for place in module_run.part.gives)
+    givers = Counter(place for module_run in module_runs for place in module_run.part.provides)
     locks = sorted({lock for module_run in module_runs for lock in module_run.module.locks})
     places = [Place(WORKERS, at_once, is_limit=True), *(Place(f"lock {lock}", 1, is_limit=True) for lock in locks)]
     places += [Place(over_place(name)) for name in of_module]
@@ -183,14 +189,16 @@ def _declare_module_run(
     module_run: ModuleRun, of_module: Counter[str], givers: Counter[str], first: tuple[tuple[str, int], ...]
 ) -> Transition:
     after = [
-        (over_place(dependency.module), of_module[dependency.module]) for dependency in module_run.module.after if of_module[dependency.module]
+        (over_place(dependency.module), of_module[dependency.module])
+        for dependency in module_run.module.after
+        if of_module[dependency.module]
     ]
     waits = [
         (place, givers[place])
-        for place in module_run.part.waits
-        if givers[place] and place not in module_run.part.gives
+        for place in module_run.part.waits_for
+        if givers[place] and place not in module_run.part.provides
     ]
-    ends = arcs([over_place(module_run.module.name), *module_run.part.gives])
+    ends = arcs([over_place(module_run.module.name), *module_run.part.provides])
     return Transition(
         module_run.name,
         takes=arcs([f"{module_run.name}: to do"]),
@@ -203,10 +211,16 @@ def _declare_module_run(
 
 
 def list_waits(module_run: ModuleRun, module_runs: Collection[ModuleRun]) -> list[str]:
-    """What a job waits for, in words; only what is part of this boot."""
+    """Describe what a module run waits for, as far as it is part of this boot."""
     names = {module_run.module.name for module_run in module_runs}
-    givers = {place for module_run in module_runs for place in module_run.part.gives}
-    found = [f"{request.capability.value} ({'used' if request.is_optional else 'needed'})" for request in module_run.requests]
-    found += [f"{dependency.module}: {dependency.reason}" for dependency in module_run.module.after if dependency.module in names]
-    found += [place for place in module_run.part.waits if place in givers and place not in module_run.part.gives]
-    return [*found, *(f"the {lock} lock" for lock in module_run.module.locks)]
+    givers = {place for module_run in module_runs for place in module_run.part.provides}
+    waits = [
+        f"{request.capability.value} ({'used' if request.is_optional else 'needed'})" for request in module_run.requests
+    ]
+    waits += [
+        f"{dependency.module}: {dependency.reason}"
+        for dependency in module_run.module.after
+        if dependency.module in names
+    ]
+    waits += [place for place in module_run.part.waits_for if place in givers and place not in module_run.part.provides]
+    return [*waits, *(f"the {lock} lock" for lock in module_run.module.locks)]

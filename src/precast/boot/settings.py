@@ -1,4 +1,4 @@
-"""What the image says about its data sources: /etc/precast/boot.toml, PRECAST_BOOT_*, flags."""
+"""The settings of data sources: /etc/precast/boot.toml, PRECAST_BOOT_*, flags."""
 
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -7,7 +7,7 @@ from precast.base.settings import Area, Setting, Settings
 
 
 class BootSettings(Settings, frozen=True):
-    """Which sources are asked, and whom the image trusts beside the identity. `--root` goes before every path."""
+    """Which sources are asked, and which are trusted besides the identity. `--root` is prefixed to every path."""
 
     area: ClassVar[Area] = Area("boot", "PRECAST_BOOT_", lambda _: Path("/etc/precast/boot.toml"))
 
@@ -17,7 +17,7 @@ class BootSettings(Settings, frozen=True):
     ] = ()
     trusted_sources: Annotated[
         tuple[str, ...],
-        Setting("these may fill what the identity does not offer, user data and keys too", "NAME", flag="-"),
+        Setting("these sources may give what the identity does not offer, also user data and keys", "NAME", flag="-"),
     ] = ()
     addresses: Annotated[
         tuple[str, ...], Setting("another base address for a source", "NAME=URL", flag="--address")

@@ -1,7 +1,7 @@
-"""Which sources are worth asking, and why the others are not: by the image's configuration, then by the evidence.
+"""Chooses the sources to ask, and states why the others are not asked: by the image's configuration, then by the evidence.
 
-A scratch root is no machine: what its firmware would say is not known, and asking the network about it would ask about the machine it lies
-on. There only sources that look at files are asked, or those that are named.
+A scratch root is not a machine: it has no firmware, and a metadata service would describe the machine that hosts the directory. So below
+another root only sources that read files are asked, and those that the settings name.
 """
 
 import difflib
@@ -16,7 +16,7 @@ from precast.boot.sources.contract import Evidence, Likelihood, Plausibility, So
 
 
 class ChosenSource(NamedTuple):
-    """A source that will be asked, and what speaks for it."""
+    """A source that will be asked, and the evidence for it."""
 
     source: Source
     likelihood: Likelihood
@@ -27,7 +27,7 @@ class ChosenSource(NamedTuple):
 
 
 class SourceChoice(NamedTuple):
-    """Those to ask, the likeliest first, and the others with the reason."""
+    """The sources to ask, the likeliest first, and the names of the others with the reason."""
 
     chosen: Sequence[ChosenSource]
     ruled_out: Sequence[tuple[str, str]]
@@ -44,7 +44,7 @@ class SourceChoice(NamedTuple):
 def choose_sources(
     settings: BootSettings, evidence: Evidence, root: Path, said: Mapping[str, Any] | None = None
 ) -> SourceChoice:
-    """Order and prune. `said` is the image's configuration for cloud-init. Raises InputError BOOT-004, BOOT-005 for a wrong setting."""
+    """Choose and order the sources. `said` is the image's configuration for cloud-init. Raises InputError BOOT-004, BOOT-005."""
     listed = image.read_source_list(said or {})
     addresses = {**image.read_addresses(said or {}), **_parse_pairs(settings.addresses, "addresses")}
     deadlines = _parse_pairs(settings.deadlines, "deadlines")
@@ -67,7 +67,7 @@ def choose_sources(
             and root != Path("/")
             and name not in {*settings.sources, *addresses}
         ):
-            reason = "below another root the network says nothing about the machine"
+            reason = "the network does not describe a machine below another root"
         if source is None or reason:
             ruled_out.append((name, reason))
             continue
@@ -78,12 +78,12 @@ def choose_sources(
             if name in deadlines:
                 source = SourceWithDeadline(source, _parse_seconds(name, deadlines[name]))
             chosen.append(ChosenSource(source, likelihood))
-    chosen.sort(key=lambda one: (-one.likelihood.plausibility, -one.source.rank))
+    chosen.sort(key=lambda choice: (-choice.likelihood.plausibility, -choice.source.rank))
     return SourceChoice(chosen, ruled_out)
 
 
 def check_name(name: str) -> str:
-    """Raises InputError BOOT-004 for a source that there is not."""
+    """Return the name of a known source. Raises InputError BOOT-004 for an unknown one."""
     if name not in registry.SOURCE_CLASSES:
         near = difflib.get_close_matches(name, registry.SOURCE_CLASSES, n=1)
         guess = f"; did you mean {near[0]}?" if near else ""
@@ -92,10 +92,10 @@ def check_name(name: str) -> str:
 
 
 def _judge_likelihood(source: Source, evidence: Evidence, is_named: bool) -> Likelihood:
-    found = source.likelihood(evidence)
-    if is_named and found.plausibility != Plausibility.CONFIRMED:
-        return Likelihood(Plausibility.CONFIRMED, "it is named")
-    return found
+    likelihood = source.likelihood(evidence)
+    if is_named and likelihood.plausibility != Plausibility.CONFIRMED:
+        return Likelihood(Plausibility.CONFIRMED, "the configuration names it")
+    return likelihood
 
 
 def _translate_names(listed: Sequence[str]) -> list[str]:
@@ -104,14 +104,14 @@ def _translate_names(listed: Sequence[str]) -> list[str]:
 
 
 def _parse_pairs(texts: Sequence[str], setting: str) -> Mapping[str, str]:
-    found = {}
+    pairs = {}
     for text in texts:
         name, sign, value = text.partition("=")
         if not sign or not value:
             example = "ec2=http://127.0.0.1:8080" if setting == "addresses" else "ec2=5"
             raise issues.BAD_PAIR.error(text=text, setting=setting, example=example)
-        found[check_name(name)] = value
-    return found
+        pairs[check_name(name)] = value
+    return pairs
 
 
 def _parse_seconds(name: str, text: str) -> float:
@@ -125,7 +125,7 @@ def _parse_seconds(name: str, text: str) -> float:
 
 
 class SourceWithDeadline:
-    """A source with another deadline than its own."""
+    """A source whose deadline was overridden by a setting."""
 
     def __init__(self, source: Source, deadline_s: float) -> None:
         self.name = source.name

@@ -1,8 +1,7 @@
-"""What a boot remembers: which instance this was, what ran for it and how that ended, and the record of the latest boot.
+"""The state of boots on disk: the instance, the module runs with their results, and the record of the latest boot.
 
-Everything lies in one directory that only root can enter (0700). A line is on the disk before the module starts, and another when it has
-ended, so that after a crash what had begun and not ended is done again, and what had ended is not. A line that a crash cut off counts
-as not written.
+The directory is accessible to root only (0700). A line is flushed before a module starts and another when it has ended, so after a crash
+a module run that had begun and not ended is repeated, and one that had ended is not. An incomplete line counts as not written.
 """
 
 import contextlib
@@ -23,7 +22,7 @@ from precast.boot.modules.contract import Frequency
 
 PLACE = Path("var/lib/precast/boot")
 RECORD, IDENTITY, RAN = "record.jsonl", "identity.json", "ran.jsonl"
-# What ran ever, and in the latest boot.
+# The module runs of all time, and of the latest boot.
 ONCE, LATEST = "once.jsonl", "latest.jsonl"
 CONFIG, LOG = "config.json", "log"
 BOOT_ID = Path("proc/sys/kernel/random/boot_id")
@@ -31,14 +30,14 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class ModuleRunRecord(msgspec.Struct, frozen=True):
-    """That a job began, or how it ended."""
+    """The start of a module run (no result), or its result."""
 
     module_run: str
     result: Result | None = None
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """Whose machine this was at the latest boot."""
+    """The instance that this machine was at the latest boot."""
 
     instance_id: str
     source: str
@@ -46,7 +45,7 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class State:
-    """The directory of one root. With `is_dry_run` nothing is written."""
+    """The state directory of one root. With `is_dry_run` nothing is written."""
 
     def __init__(self, root: Path, is_dry_run: bool = False) -> None:
         self.root = root
@@ -55,7 +54,7 @@ class State:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Be the only boot. Raises ConflictError BOOT-001, UnavailableError BOOT-002."""
+        """Hold the lock that allows one boot at a time. Raises ConflictError BOOT-001, UnavailableError BOOT-002."""
         if self._is_dry_run:
             yield
             return
@@ -74,21 +73,21 @@ class State:
             os.close(handle)
 
     def boot_id(self) -> str:
-        """What the kernel calls this boot; empty in a root that was not booted."""
+        """Return the kernel's id of this boot; empty in a root that was not booted."""
         try:
             return (self.root / BOOT_ID).read_text().strip()
         except OSError:
             return ""
 
     def events(self) -> list[AnyEvent]:
-        """The record of the latest boot, oldest first. Raises NotFoundError BOOT-003 if there was none."""
-        found = list(_lines(self.directory / RECORD, AnyEvent))
-        if not found:
+        """Return the record of the latest boot, oldest event first. Raises NotFoundError BOOT-003 if there is none."""
+        events = list(_lines(self.directory / RECORD, AnyEvent))
+        if not events:
             raise issues.NEVER_BOOTED.error(root=self.root)
-        return found
+        return events
 
     def begin(self, began: StageBegan, is_continued: bool) -> None:
-        """Start the record, anew unless this is a further stage of the same boot."""
+        """Start a new record, or continue it if this is a later stage of the same boot."""
         if not is_continued and not self._is_dry_run:
             for name in (RECORD, LATEST, LOG):
                 (self.directory / name).unlink(missing_ok=True)
@@ -104,7 +103,7 @@ class State:
             return None
 
     def remember(self, identity: Identity, config: bytes) -> None:
-        """Whose machine this is, and the whole configuration; both for root only."""
+        """Write the identity and the whole configuration, readable by root only."""
         if self._is_dry_run:
             return
         place = self.instance(identity.instance_id)
@@ -113,24 +112,24 @@ class State:
         files.write_private(place / CONFIG, config)
 
     def instance(self, instance_id: str) -> Path:
-        """The directory of an instance. An id that is no plain file name is replaced by its digest."""
+        """Return the directory of an instance. An id that is not a plain file name is replaced by its digest."""
         plain = _PLAIN.fullmatch(instance_id) is not None
         return (
             self.directory / "instances" / (instance_id if plain else hashlib.sha256(instance_id.encode()).hexdigest())
         )
 
     def has_record_of(self, boot_id: str) -> bool:
-        """Whether the record is of this boot."""
+        """Whether the record belongs to this boot."""
         first = next(_lines(self.directory / RECORD, AnyEvent), None)
         return isinstance(first, StageBegan) and first.boot_id == boot_id
 
     def read_results(self, instance_id: str, frequency: Frequency) -> dict[str, Result]:
-        """How jobs of a frequency ended, as long as that counts. What began and was cut off is not in here."""
+        """Return the results of the module runs of a frequency that still count. Interrupted runs have no result and are left out."""
         latest = {ran.module_run: ran.result for ran in _lines(self._ran(instance_id, frequency), ModuleRunRecord)}
         return {module_run: result for module_run, result in latest.items() if result is not None}
 
     def write(self, instance_id: str, frequency: Frequency, ran: ModuleRunRecord) -> None:
-        """On the disk when it returns."""
+        """Append a line; it is flushed to disk when this returns."""
         self._append(self._ran(instance_id, frequency), ran, is_flushed=True)
 
     def _ran(self, instance_id: str, frequency: Frequency) -> Path:
@@ -139,7 +138,7 @@ class State:
         return self.directory / (ONCE if frequency == Frequency.ONCE else LATEST)
 
     def log(self, module_run: str, level: str, text: str) -> None:
-        """A line that a module, or a program it ran, said."""
+        """Append a line of output of a module, or of a program that it ran, to the log."""
         if not self._is_dry_run:
             handle = os.open(self.directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             with os.fdopen(handle, "w", errors="backslashreplace") as file:

@@ -1,4 +1,4 @@
-"""A boot as a timeline: when each source was asked and each job ran, what each waited for, and which chain decided the length."""
+"""A boot as a timeline: when each source was asked and each module ran, how long each waited, and the critical chain."""
 
 from typing import NamedTuple
 from xml.sax.saxutils import escape
@@ -17,7 +17,7 @@ _STYLE = """
 
 
 class Row(NamedTuple):
-    """A bar. Between `wait_s` and `start_s` it waited. `kind` says how it is drawn."""
+    """A bar. From `wait_s` to `start_s` it waited. `kind` determines how it is drawn."""
 
     name: str
     kind: str
@@ -28,7 +28,7 @@ class Row(NamedTuple):
 
 
 class Timeline:
-    """Rows in the order in which they began, and the critical chain among them."""
+    """The rows in order of their start, and the critical chain among them."""
 
     def __init__(self, account: BootHistory) -> None:
         self.length_s = account.length_s
@@ -36,10 +36,10 @@ class Timeline:
             [*_make_source_rows(account), *_make_module_rows(account)],
             key=lambda row: (row.start_s, row.wait_s, row.end_s),
         )
-        self.critical = self._chain()
+        self.critical = self._find_critical_chain()
 
-    def _chain(self) -> list[str]:
-        """Back from the job that ended last, each time to what ended last before it started."""
+    def _find_critical_chain(self) -> list[str]:
+        """Walk back from the row that ended last, each time to the row that ended last before this one started."""
         ends = [row for row in self.rows if row.kind not in ("absent", "not")]
         chain: list[Row] = []
         here = max(ends, key=lambda row: row.end_s, default=None)
@@ -49,15 +49,15 @@ class Timeline:
             here = max(before, key=lambda row: row.end_s, default=None)
         return [row.name for row in reversed(chain)]
 
-    def bar(self, row: Row) -> str:
-        """The bar in characters: dots for waiting, blocks for work."""
+    def draw_bar(self, row: Row) -> str:
+        """Draw a bar in characters: dots for waiting, blocks for work."""
         scale = WIDTH / self.length_s if self.length_s else 0.0
         wait, start, end = (min(WIDTH - 1, int(at * scale)) for at in (row.wait_s, row.start_s, row.end_s))
         mark = {"here": "█", "done": "█", "failed": "▓", "absent": "░", "not": "·"}[row.kind]
         return (" " * wait + "·" * (start - wait) + mark * (end - start + 1)).ljust(WIDTH)
 
-    def svg(self) -> str:
-        """The picture, by itself: no font, script or network is needed, and all text is escaped."""
+    def draw_svg(self) -> str:
+        """Draw a self-contained picture: it needs no font, script or network, and all text is escaped."""
         height, width = _TOP + _ROW * len(self.rows) + 20, _LEFT + _SCALE + 170
         title = f"boot in {self.length_s:.3f} s"
         parts = [
@@ -66,19 +66,19 @@ class Timeline:
             '<rect width="100%" height="100%" fill="#ffffff"/>',
             f'<text x="12" y="22">{title}</text>',
         ]
-        parts += self._grid(height)
-        parts += [part for number, row in enumerate(self.rows) for part in self._drawn(row, _TOP + number * _ROW)]
+        parts += self._draw_grid(height)
+        parts += [part for number, row in enumerate(self.rows) for part in self._draw_row(row, _TOP + number * _ROW)]
         return "\n".join([*parts, "</svg>\n"])
 
-    def _grid(self, height: int) -> list[str]:
-        found = []
+    def _draw_grid(self, height: int) -> list[str]:
+        elements = []
         for part in range(5):
             x = _LEFT + _SCALE * part / 4
-            found.append(f'<line class="grid" x1="{x:.0f}" y1="36" x2="{x:.0f}" y2="{height - 12}"/>')
-            found.append(f'<text class="small" x="{x + 3:.0f}" y="46">{self.length_s * part / 4:.3f} s</text>')
-        return found
+            elements.append(f'<line class="grid" x1="{x:.0f}" y1="36" x2="{x:.0f}" y2="{height - 12}"/>')
+            elements.append(f'<text class="small" x="{x + 3:.0f}" y="46">{self.length_s * part / 4:.3f} s</text>')
+        return elements
 
-    def _drawn(self, row: Row, y: int) -> list[str]:
+    def _draw_row(self, row: Row, y: int) -> list[str]:
         scale = _SCALE / self.length_s if self.length_s else 0.0
         wait, start, end = (_LEFT + at * scale for at in (row.wait_s, row.start_s, row.end_s))
         critical = " critical" if row.name in self.critical else ""
@@ -111,12 +111,12 @@ def _make_source_rows(account: BootHistory) -> list[Row]:
 
 
 def _make_module_rows(account: BootHistory) -> list[Row]:
-    found = []
+    rows = []
     for story in account.module_runs.values():
         if story.planned_s is None or (story.started_s is None and story.ended_s is None):
             continue
         end_s = story.ended_s if story.ended_s is not None else account.length_s
         start_s = story.started_s if story.started_s is not None else end_s
         kind = {Result.DONE: "done", Result.FAILED: "failed"}.get(story.result or Result.FAILED, "not")
-        found.append(Row(story.name, kind, story.planned_s, start_s, end_s, f"{end_s - start_s:.3f} s"))
-    return found
+        rows.append(Row(story.name, kind, story.planned_s, start_s, end_s, f"{end_s - start_s:.3f} s"))
+    return rows

@@ -1,14 +1,14 @@
-"""Who is believed. Pure rules over what is known at one moment: which sources are pending, absent or present.
+"""The trust rules: pure functions from the state of all sources (pending, absent or present) to the source that gives a capability.
 
-- One source is the *identity*: of those present with an instance id the first in rank. A platform that the evidence confirms comes
+- One source is the *identity*: the highest-ranked present source that has an instance id. A platform that the evidence confirms ranks
   before any that is only possible.
-- Others fill what the identity does not offer, only if their instance id agrees with the identity's or the image's configuration lists
-  them. What is private (user data, vendor data, keys, …) never comes from another source unless that is listed.
-- A source of higher rank that is still pending holds back exactly what it declares. The instance id is one of these: so what hangs on
-  whose machine this is, the private capabilities of a source that is not listed, is held back with it.
-- What the identity lacks may still come from below: who needs it waits for those who could fill it, who only uses it does not.
+- Other sources fill what the identity does not offer, only if their instance id equals the identity's or trusted_sources lists them.
+  Private capabilities (user data, vendor data, keys, …) never come from another source unless it is listed.
+- A pending source of higher rank holds back exactly the capabilities that it declares. The instance id is one of them, so the private
+  capabilities of an unlisted source, which depend on the identity, are held back with it.
+- A lower-ranked source may fill what the identity lacks: a module that needs it waits for such sources, one that only uses it does not.
 
-What was given is never taken back: whoever keeps the answers (`Facade`) asks once.
+A given capability is never withdrawn: `Facade` stores the verdict and does not ask the rules again.
 """
 
 import enum
@@ -39,7 +39,7 @@ class SourceStatus(enum.Enum):
 
 
 class SourceState(NamedTuple):
-    """What is known of a source now. Only one that is present offers anything."""
+    """What is known of a source now. Only a present source offers capabilities."""
 
     standing: SourceStatus = SourceStatus.PENDING
     instance_id: str | None = None
@@ -57,7 +57,7 @@ class VerdictKind(enum.Enum):
 
 
 class Verdict(NamedTuple):
-    """Who gives a capability, or who holds it back, or that nobody has it; and why."""
+    """The source that gives a capability or holds it back, or that it is missing; with the reason."""
 
     answer: VerdictKind
     source: str = ""
@@ -65,7 +65,7 @@ class Verdict(NamedTuple):
 
 
 def rank_candidates(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """First who is to be believed first. A source without an instance id can only help, so it comes after those that have one."""
+    """Sort by trust, the most trusted first. A source without an instance id can only fill gaps, so it ranks after those with one."""
     return sorted(candidates, key=lambda candidate: (not candidate.claims, not candidate.is_confirmed, -candidate.rank))
 
 
@@ -77,7 +77,7 @@ class Rules:
         self._listed = frozenset(listed)
 
     def identity(self, states: Mapping[str, SourceState]) -> tuple[Candidate | None, list[Candidate]]:
-        """The identity as it looks now, and the pending sources that would come before it."""
+        """Return the identity as of now, and the pending sources that would outrank it."""
         pending = []
         for candidate in self.order:
             state = states[candidate.name]
@@ -88,7 +88,7 @@ class Rules:
         return None, pending
 
     def judge(self, capability: Capability, states: Mapping[str, SourceState], is_optional: bool = False) -> Verdict:
-        """Who gives it now. Whoever only uses it (`is_optional`) does not wait for those below the identity."""
+        """Return who gives a capability now. With `is_optional` it does not wait for sources that rank below the identity."""
         identity, above = self.identity(states)
         if identity is not None and capability in states[identity.name].offers:
             is_bound = capability.is_private and identity.name not in self._listed
@@ -106,7 +106,7 @@ class Rules:
         states: Mapping[str, SourceState],
         is_optional: bool,
     ) -> Verdict:
-        """Who fills what the identity does not offer, in rank; refusals that a later identity could lift are waited for."""
+        """Return who fills what the identity does not offer, by rank; wait if a later identity could lift a refusal."""
         helper: Candidate | None = None
         refusals: list[str] = []
         for candidate in self.order:
@@ -129,8 +129,8 @@ class Rules:
         if helper is not None and not is_optional:
             return Verdict(VerdictKind.HELD, helper.name, "it may have what the identity does not offer")
         if refusals and above and not capability.is_private:
-            return Verdict(VerdictKind.HELD, above[0].name, "it ranks higher and may say whose machine this is")
-        return Verdict(VerdictKind.MISSING, "", "; ".join(refusals) or "no source that is here offers it")
+            return Verdict(VerdictKind.HELD, above[0].name, "it ranks higher and may identify the machine")
+        return Verdict(VerdictKind.MISSING, "", "; ".join(refusals) or "no present source offers it")
 
     def _refusal(
         self,
@@ -139,15 +139,15 @@ class Rules:
         identity: Candidate | None,
         states: Mapping[str, SourceState],
     ) -> str:
-        """Why a source that is present may not fill a capability; empty if it may."""
+        """Return why a present source may not fill a capability; empty if it may."""
         if candidate.name in self._listed:
             return ""
         if capability.is_private:
-            return f"{candidate.name} has it, and is neither the identity nor listed in trusted_sources"
+            return f"{candidate.name} has it, but is neither the identity nor listed in trusted_sources"
         if identity is None:
-            return f"{candidate.name} has it, and does not know whose machine this is"
+            return f"{candidate.name} has it, but no source identifies the machine"
         theirs, ours = states[candidate.name].instance_id, states[identity.name].instance_id
-        return "" if theirs == ours else f"{candidate.name} has it, for the instance {theirs}, and this is {ours}"
+        return "" if theirs == ours else f"{candidate.name} has it for the instance {theirs}, but this is {ours}"
 
     def _why(self, candidate: Candidate) -> str:
         return "it is listed in trusted_sources" if candidate.name in self._listed else "its instance id agrees"

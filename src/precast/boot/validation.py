@@ -1,6 +1,6 @@
-"""Looks through user data or a network configuration before a machine is booted with it: what is wrong, with its line and column.
+"""Validates user data or a network configuration before a machine is booted with it, and reports each problem with its line and column.
 
-It is what a boot itself would find, by the same declarations; nothing is run and nothing is fetched.
+It uses the same declarations as a boot and so reports the same problems; it runs nothing and fetches nothing.
 """
 
 import re
@@ -11,33 +11,32 @@ from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
 from precast.boot import issues
 from precast.boot.modules import registry
-from precast.boot.modules.shapes import Finding, Path, kind_of
+from precast.boot.modules.schema import Finding, Path, describe_value
 from precast.boot.network.readers import documents as network
 from precast.boot.userdata import encodings, merge, yaml_text
 from precast.boot.userdata import issues as userdata_issues
-from precast.boot.userdata.kinds import PartKind, find_kind_by_beginning
-from precast.boot.userdata.kinds import find_kind
+from precast.boot.userdata.kinds import PartKind, find_kind, find_kind_by_beginning
 
 _NETWORK = re.compile(r"^(network:|version:\s*[12]\s*$)", re.MULTILINE)
 _MAX_DEPTH = 4
 
 
 class Problem(NamedTuple):
-    """Something that is wrong, with its place where that is known. A warning is no reason to fail."""
+    """A problem with its position, where that is known. A warning does not make the validation fail."""
 
     error: PrecastError
     is_warning: bool = False
 
 
 def validate(name: str, data: bytes) -> list[Problem]:
-    """Everything that is wrong with a file, in the order of its places."""
-    found: list[Problem] = []
+    """Return all problems of a file, ordered by position."""
+    problems: list[Problem] = []
     try:
         for part in encodings.extract_parts(data, name):
-            found += _check_part(part, name if part.name == name else f"{name} ({part.name})", 0)
+            problems += _check_part(part, name if part.name == name else f"{name} ({part.name})", 0)
     except PrecastError as error:
-        found.append(Problem(error))
-    return sorted(found, key=lambda each: each.error.span.start if each.error.span else -1)
+        problems.append(Problem(error))
+    return sorted(problems, key=lambda each: each.error.span.start if each.error.span else -1)
 
 
 def _check_part(part: encodings.UserDataPart, name: str, depth: int) -> Iterator[Problem]:
@@ -45,7 +44,7 @@ def _check_part(part: encodings.UserDataPart, name: str, depth: int) -> Iterator
     try:
         text = part.content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        yield Problem(userdata_issues.BAD_PACKING.error(what=name, reason=f"it is no UTF-8 ({error.reason})"))
+        yield Problem(userdata_issues.BAD_PACKING.error(what=name, reason=f"it is not UTF-8 ({error.reason})"))
         return
     source = Source(name, text)
     try:
@@ -65,13 +64,13 @@ def _check_part(part: encodings.UserDataPart, name: str, depth: int) -> Iterator
 
 
 def _check_unmarked(source: Source) -> Iterator[Problem]:
-    """No known beginning: a network configuration, or a cloud-config that lacks its first line."""
+    """Check a text without a known header: a network configuration, or a cloud-config that lacks its first line."""
     if _NETWORK.search(source.text):
         read = network.read_text(source.path, source.text)
         yield from (Problem(warning, True) for warning in read.warnings)
         return
     loaded = yaml_text.load(source)
-    if isinstance(loaded.value, dict) and any(key in registry.shapes() for key in loaded.value):
+    if isinstance(loaded.value, dict) and any(key in registry.list_schemas() for key in loaded.value):
         yield Problem(issues.NO_HEADER.error(source, Span(0, 1)))
         yield from _check_config(source)
     else:
@@ -83,7 +82,7 @@ def _check_config(source: Source) -> Iterator[Problem]:
     if loaded.value is None:
         return
     if not isinstance(loaded.value, dict):
-        kind = kind_of(loaded.value)
+        kind = describe_value(loaded.value)
         raise userdata_issues.NOT_A_MAPPING.error(
             source, Span(0, 1), what="a cloud-config", wanted="a mapping", kind=kind
         )
@@ -100,13 +99,13 @@ def _check_config(source: Source) -> Iterator[Problem]:
 
 
 def _make_problem(finding: Finding, loaded: yaml_text.YamlDocument, source: Source) -> Problem:
-    text = f"{finding.place} {finding.text}" if finding.path else finding.text
+    text = f"{finding.location} {finding.text}" if finding.path else finding.text
     span = _find_span(loaded, finding.path, source)
     return Problem(issues.WRONG_VALUE.error(source, span, text=text, hint=finding.hint), finding.is_warning)
 
 
 def _find_span(loaded: yaml_text.YamlDocument, path: Path, source: Source) -> Span:
-    """Where a path stands, or the nearest above it that stands somewhere."""
+    """Find the position of a path, or of its nearest ancestor that has one."""
     here = path
     while here and here not in loaded.offsets:
         here = here[:-1]
@@ -116,7 +115,7 @@ def _find_span(loaded: yaml_text.YamlDocument, path: Path, source: Source) -> Sp
 
 
 def _check_template(part: encodings.UserDataPart, source: Source, depth: int) -> Iterator[Problem]:
-    """A template is looked through as it comes out where no value is known; its lines are those after the first."""
+    """Check a template as it renders without any variable; line numbers start after the header."""
     from precast.boot.userdata import templates
 
     _, _, body = source.text.lstrip().partition("\n")
@@ -133,7 +132,7 @@ def _check_archive(source: Source, depth: int) -> Iterator[Problem]:
 
     loaded = yaml_text.load(source)
     if not isinstance(loaded.value, list):
-        kind = kind_of(loaded.value)
+        kind = describe_value(loaded.value)
         raise userdata_issues.NOT_A_MAPPING.error(
             source, Span(0, 1), what="an archive", wanted="a list of parts", kind=kind
         )

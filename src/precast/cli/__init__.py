@@ -1,1 +1,1 @@
-"""The command line: one file per command group, each of which parses, calls and prints."""
+"""The command line: one package per feature. A command parses its arguments, calls the API or local code, and prints the result."""

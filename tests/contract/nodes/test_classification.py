@@ -172,7 +172,7 @@ async def test_node_without_any_answer_shows_the_problem(site: Site) -> None:
     await site.enc.work_off("worker")
     (source,) = await site.database.read(site.classifier.list_sources, "web1")
     assert source.values.is_empty
-    assert source.problem == "it ended with 1"
+    assert source.problem == "the process ended with exit code 1"
 
 
 async def test_stale_answers_are_requested_again(site: Site, clock: ManualClock) -> None:

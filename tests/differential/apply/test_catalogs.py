@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.differential.apply.comparing import Outcome, tree, with_precast, with_puppet
-from tests.differential.apply.generating import MODULE, World
+from tests.differential.apply.comparison import Outcome, tree, with_precast, with_puppet
+from tests.differential.apply.generator import MODULE, World
 
 MODULES = Path("/usr/share/puppet/modules")  # where Debian has stdlib and concat
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of several owners")

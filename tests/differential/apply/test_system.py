@@ -7,7 +7,7 @@ import pytest
 
 from lab.overlay import why_not
 from tests.differential.apply.local_packages import make_repository
-from tests.differential.apply.system_generating import manifests
+from tests.differential.apply.system_generator import manifests
 from tests.differential.apply.system_roots import Event, TwoRoots, meaningful, without_day
 
 _NOT_HERE = why_not()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from lab.agent_process import DEADLINE_S, AgentProcess
-from lab.past import age
+from lab.old_certificates import age
 from lab.scripted_server import ScriptedServer
 from lab.server_process import PRECAST
 from lab.site import Site
@@ -304,7 +304,7 @@ def test_child_processes_get_the_flags_of_the_daemon(site: Site) -> None:
 
 def test_status_of_a_machine_without_an_agent_says_so(tmp_path: Path) -> None:
     ran = precast("agent", "status", "--root", tmp_path)
-    assert (ran.code, ran.out, ran.err) == (1, "agent        does not run\n", "")
+    assert (ran.code, ran.out, ran.err) == (1, "agent        not running\n", "")
     assert list(tmp_path.iterdir()) == []
 
 

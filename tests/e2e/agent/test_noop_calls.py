@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lab.overlay import OverlayRoot, why_not
-from lab.tracing import Call, read_calls
+from lab.strace_log import Call, read_calls
 from precast.resources import registry
 
 REASON = why_not()

@@ -49,7 +49,7 @@ def test_printed_resource_can_be_compiled(root: Path, tmp_path: Path) -> None:
 def test_hash_of_a_password_is_shown_only_when_asked_for(root: Path) -> None:
     plain = resource("user", "kim", "--root", root)
     assert "$6$hash" not in plain.stdout + plain.stderr + resource("user", "--json", "--root", root).stdout
-    assert "password is left out" in plain.stderr
+    assert "password is omitted" in plain.stderr
     shown = resource("user", "kim", "--root", root, "--show-secrets")
     assert "  password           => '$6$hash',\n" in shown.stdout
 
@@ -66,7 +66,7 @@ def test_resource_that_does_not_exist_is_absent(root: Path) -> None:
 
 def test_attributes_are_applied_and_the_outcome_printed(root: Path) -> None:
     words = ["host", "db2.example", "ip=10.0.0.2", 'host_aliases=["db2", "db"]', "--root", str(root)]
-    assert "would" in resource(*words, "--noop").stdout
+    assert "pending" in resource(*words, "--noop").stdout
     assert "db2" not in (root / "etc/hosts").read_text()
     done = resource(*words)
     assert (done.returncode, done.stderr) == (0, "")
@@ -80,9 +80,9 @@ def test_attributes_are_applied_and_the_outcome_printed(root: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["usr"], "there is no type usr here; did you mean user?"),
+        (["usr"], "there is no type usr; did you mean user?"),
         (["user", "kim", "shel=/bin/sh"], "user has no attribute shel; did you mean shell?"),
-        (["user", "kim", "shell"], "'shell' is no ATTRIBUTE=VALUE"),
+        (["user", "kim", "shell"], "'shell' is not ATTRIBUTE=VALUE"),
         (["user", "kim", "groups=[adm"], "groups: Expecting value"),
         (["file"], "existing resources of type file cannot be listed"),
         (["package"], "resources of type package cannot be applied below"),

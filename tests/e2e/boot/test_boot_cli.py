@@ -1,4 +1,4 @@
-"""`precast boot` as a person uses it: the real command, a scratch root with a seed, and every mistake one clear line."""
+"""`precast boot` on the command line, on a scratch root with a seed; every user error is one clear line."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.unit.boot.http_servers import Service, serving
+from tests.unit.boot.http_servers import Service, served
 
 PRECAST = Path(sys.executable).with_name("precast")
 SEED = "var/lib/cloud/seed/nocloud"
@@ -68,8 +68,8 @@ def test_run_tells_of_what_was_asked_for_and_of_the_rest_if_all_is_wanted(root: 
     assert not any("not run: " in line for line in lines)
     assert lines[-1].endswith("more had nothing to do: --all shows them")
     every = precast("run", "--root", str(root), "--all").stdout
-    assert "scripts: not run: there are no such scripts" in every
-    assert "source configdrive: it is not here" in every
+    assert "scripts: not run: there are no scripts of this kind" in every
+    assert "source configdrive: absent" in every
     assert "more had nothing to do" not in every
 
 
@@ -88,7 +88,7 @@ def test_run_for_the_same_instance_does_what_is_due_only(root: Path) -> None:
     (root / "etc/motd.d/hello").unlink()
     again = precast("run", "--root", str(root))
     assert again.returncode == 0
-    assert "hostname: not run: it has run for this instance" in again.stdout
+    assert "hostname: not run: it has already run for this instance" in again.stdout
     assert not (root / "etc/motd.d/hello").exists()
     (root / SEED / "meta-data").write_text("instance-id: i-2\n")
     assert precast("run", "--root", str(root)).returncode == 0
@@ -108,7 +108,7 @@ def test_run_of_a_failing_module_says_which_and_exits_1(root: Path) -> None:
     (root / SEED / "user-data").write_text("#cloud-config\nruncmd: [date]\n")
     done = precast("run", "--root", str(root))
     assert done.returncode == 1
-    assert "runcmd: failed: runcmd (1 commands) cannot be done below" in done.stdout
+    assert "runcmd: failed: runcmd (1 commands) is not possible below" in done.stdout
     status = precast("status", "--root", str(root))
     assert status.returncode == 1
     assert "runcmd: failed" in status.stdout
@@ -134,19 +134,19 @@ def test_explain_says_who_gave_what_and_why(root: Path) -> None:
     precast("run", "--root", str(root))
     done = precast("explain", "--root", str(root))
     assert "user data, if known: from nocloud: it is the identity" in done.stdout
-    assert "vendor data, if known: missing: no source that is here offers it" in done.stdout
-    one = precast("explain", "--root", str(root), "hostname")
-    assert "module hostname: done" in one.stdout
-    assert "user data" not in one.stdout
+    assert "vendor data, if known: missing: no present source offers it" in done.stdout
+    explained = precast("explain", "--root", str(root), "hostname")
+    assert "module hostname: done" in explained.stdout
+    assert "user data" not in explained.stdout
 
 
 def test_analyze_shows_the_timeline_as_text_and_as_a_picture(root: Path) -> None:
     precast("run", "--root", str(root))
     done = precast("analyze", "--root", str(root))
     assert "source nocloud" in done.stdout
-    assert "what decided it (*): source nocloud → " in done.stdout
+    assert "critical path (*): source nocloud → " in done.stdout
     picture = precast("analyze", "--root", str(root), "--svg", "-")
-    texts = [text for one in ElementTree.fromstring(picture.stdout).iter() if (text := one.text)]
+    texts = [text for element in ElementTree.fromstring(picture.stdout).iter() if (text := element.text)]
     assert "hostname" in texts
 
 
@@ -154,7 +154,7 @@ def test_sources_shows_those_that_are_here_and_why_others_are_not_asked(root: Pa
     done = precast("sources", "--root", str(root))
     assert done.returncode == 0
     assert "nocloud: here: directory /var/lib/cloud/seed/nocloud, instance i-1" in done.stdout
-    assert "below another root the network says nothing about the machine" in done.stdout
+    assert "the network does not describe a machine below another root" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_explain_of_an_unknown_name_suggests_one(root: Path) -> None:
 
 
 async def test_run_with_a_metadata_service_injects_files_and_believes_only_the_identity(root: Path) -> None:
-    """A seed lies in the image, and a service that nobody trusts has keys: neither may give what the identity does not."""
+    """The image has a seed, and an untrusted service has keys: neither may give what the identity does not offer."""
     meta = {
         "uuid": "u-1",
         "hostname": "cloud",
@@ -192,7 +192,7 @@ async def test_run_with_a_metadata_service_injects_files_and_believes_only_the_i
         "files": [{"path": "/etc/injected", "content_path": "/content/0000"}],
     }
     files = {"openstack/latest/meta_data.json": json.dumps(meta), "openstack/content/0000": "from the platform\n"}
-    async with serving(Service(files)) as base:
+    async with served(Service(files)) as base:
         words = ["run", "--root", str(root), "--json", "--address", f"openstack={base}"]
         seeded = await asyncio.to_thread(precast, *words)
         told = json.loads(seeded.stdout)
@@ -237,16 +237,16 @@ async def test_later_stages_of_a_boot_do_not_ask_again_and_another_boot_does(roo
     number = root / "proc/sys/kernel/random/boot_id"
     number.parent.mkdir(parents=True)
     number.write_text("first\n")
-    async with serving(service) as base:
+    async with served(service) as base:
         words = ["run", "--root", str(root), "--source", "openstack", "--address", f"openstack={base}"]
         assert (await asyncio.to_thread(precast, *words, "--stage", "network")).returncode == 0
         asked = len(service.asked)
         assert asked > 0
-    # Nobody is there any more.
+    # The service has stopped.
     for stage in ("config", "final"):
         done = await asyncio.to_thread(precast, *words, "--stage", stage)
         assert done.returncode == 0, done.stdout
-        assert f"source openstack: here: {base} (kept), instance u-1" in done.stdout
+        assert f"source openstack: here: {base} (cached), instance u-1" in done.stdout
         assert (root / "var/lib/precast/boot/answers").exists() is (stage == "config")
     assert (root / "etc/secret").read_text() == "s3cret"
     number.write_text("second\n")

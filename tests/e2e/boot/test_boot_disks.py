@@ -1,4 +1,4 @@
-"""Disks at boot, with real ones: partitions and file systems that grow, are made, mounted and swapped to. Nothing that is there is lost."""
+"""Disks at boot, with real ones: partitions and file systems that grow, are created, mounted and used as swap. No existing data is lost."""
 
 import contextlib
 import json
@@ -29,8 +29,8 @@ def seeded(machine: DiskMachine, config: dict[str, Any], script: str, instance: 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[LoopDisk]:
-    with loop_disk.attached(tmp_path / "disk.img", 512) as found:
-        yield found
+    with loop_disk.attached(tmp_path / "disk.img", 512) as attached:
+        yield attached
 
 
 def sizes(done: Done) -> tuple[int, int]:
@@ -46,7 +46,7 @@ def with_root(tmp_path: Path, disk: LoopDisk, kind: str, table: str) -> DiskMach
 
 
 def grow(machine: DiskMachine, device: str, *words: str, before: str = "true") -> Done:
-    """Boot up to the second stage, as if for the first time, and tell the sizes."""
+    """Boot up to the second stage, as if for the first time, and return the sizes."""
     prepare = f"{before}; rm -rf /var/lib/precast/boot; mkdir -p {SEED}; echo 'instance-id: i' > {SEED}/meta-data"
     sizes = f"$(blockdev --getsize64 {device}) $(findmnt -bno SIZE /)"
     return machine.run(f"{prepare}; {BOOT} --stage network {' '.join(words)}; echo {sizes}")
@@ -57,14 +57,14 @@ def test_root_takes_all_of_a_disk_that_has_grown(tmp_path: Path, disk: LoopDisk,
     machine = with_root(tmp_path, disk, "xfs", f"label: {label}\nsize=320MiB\n")
     disk.grow(800)
     done = grow(machine, disk.partition(1))
-    assert "growing: done, 2 changes" in done.stdout, done.stdout + done.stderr
+    assert "root_growth: done, 2 changes" in done.stdout, done.stdout + done.stderr
     device, system = sizes(done)
-    assert f"  partition 1 of {disk.device} has {device} MiB now, it had 320 MiB" in done.stdout
+    assert f"  partition 1 of {disk.device} grew from 320 MiB to {device} MiB" in done.stdout
     assert device >= 798
     assert system > 700
     assert "No errors detected" in loop_disk.run("sfdisk", "-V", disk.device)
     again = grow(machine, disk.partition(1))
-    assert "growing: done" not in again.stdout
+    assert "root_growth: done" not in again.stdout
     assert sizes(again) == (device, system)
 
 
@@ -73,7 +73,8 @@ def test_dry_run_says_what_would_grow_and_leaves_it(tmp_path: Path, disk: LoopDi
     before = loop_disk.run("sfdisk", "-d", disk.device)
     done = grow(machine, disk.partition(1), "--dry-run")
     assert (
-        f"growing: done, 2 changes\n  grow partition 1 of {disk.device}\n  grow the file system of /\n" in done.stdout
+        f"root_growth: done, 2 changes\n  grow partition 1 of {disk.device}\n  grow the file system of /\n"
+        in done.stdout
     )
     assert loop_disk.run("sfdisk", "-d", disk.device) == before
     assert sizes(done)[0] == 320
@@ -90,7 +91,7 @@ def test_partition_that_does_not_get_larger_is_told(tmp_path: Path, disk: LoopDi
     machine = with_root(tmp_path, disk, "xfs", "label: gpt\nsize=320MiB\n")
     # A program that is content with what is there, as one is at the limits of a table.
     done = grow(machine, disk.partition(1), before="mount --bind /usr/bin/true $(command -v sfdisk)")
-    told = f"warning: growpart: partition 1 of {disk.device} did not get larger, though 191 MiB are free behind it"
+    told = f"warning: growpart: partition 1 of {disk.device} did not grow, although 191 MiB after it are free"
     assert told in done.stdout, done.stdout + done.stderr
     assert sizes(done)[0] == 320
 
@@ -99,16 +100,16 @@ def test_partition_with_another_behind_it_stays(tmp_path: Path, disk: LoopDisk) 
     machine = with_root(tmp_path, disk, "ext4", "label: gpt\nsize=100MiB\nsize=100MiB\n")
     before = loop_disk.run("sfdisk", "-d", disk.device)
     done = grow(machine, disk.partition(1))
-    assert "growing: done" not in done.stdout, done.stdout
+    assert "root_growth: done" not in done.stdout, done.stdout
     assert loop_disk.run("sfdisk", "-d", disk.device) == before
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[DiskMachine]:
     """A machine with a whole disk as its root, so that there is nothing to grow."""
-    with loop_disk.attached(tmp_path / "root.img", 300) as found:
-        loop_disk.run("mkfs.ext4", "-q", found.device)
-        yield DiskMachine(found.device, tmp_path / "root")
+    with loop_disk.attached(tmp_path / "root.img", 300) as attached:
+        loop_disk.run("mkfs.ext4", "-q", attached.device)
+        yield DiskMachine(attached.device, tmp_path / "root")
 
 
 @pytest.fixture
@@ -133,7 +134,7 @@ def swapping() -> set[str]:
 
 
 def layout(disk: LoopDisk, **more: Any) -> dict[str, Any]:
-    """As people write it for a second disk: a half for data, a part to swap to."""
+    """A typical configuration of a second disk: one half for data, a part for swap."""
     return {
         "device_aliases": {"data": disk.device},
         "disk_setup": {"data": {"table_type": "gpt", "layout": [75, [25, 82]], **more}},
@@ -179,7 +180,7 @@ def test_disk_that_is_not_empty_is_left_alone_unless_it_may_be_overwritten(
     loop_disk.run("mkfs.ext4", "-q", "-L", "old", disk.device)
     config = {key: value for key, value in layout(disk).items() if key in ("device_aliases", "disk_setup")}
     done = seeded(machine, config, f"{BOOT}; echo code $?")
-    assert f"warning: disk_setup: {disk.device} is not empty, so it is left alone" in done.stdout, done.stdout
+    assert f"warning: disk_setup: {disk.device} is not empty, so it is left unchanged" in done.stdout, done.stdout
     assert "LABEL=old" in loop_disk.run("blkid", "-p", "-o", "export", disk.device)
     may = seeded(machine, layout(disk, overwrite=True), f"{BOOT}; echo code $?; {TELL}", "i-2")
     assert "code 0\n" in may.stdout, may.stdout + may.stderr
@@ -207,7 +208,7 @@ def test_device_that_is_missing_is_named_and_the_rest_goes_on(disk: LoopDisk, ma
     done = seeded(machine, config, f"{BOOT}; echo code $?; {TELL}")
     assert "code 1\n" in done.stdout
     assert (
-        "disk_setup: failed: of disk_setup some failed, the others were done: /dev/none: there is no device"
+        "disk_setup: failed: some entries of disk_setup failed, the others were applied: /dev/none: the device"
         in done.stdout
     )
     assert "warning: mounts: /never is not mounted: " in done.stdout
@@ -226,5 +227,5 @@ def test_swap_file_of_a_size_is_made_once_and_used(machine: DiskMachine, swap: N
     assert f"\n600 {32 << 20}\n" in done.stdout
     assert "/var/swap.img\tnone\tswap\tsw,x-precast-boot\t0\t0\n" in done.stdout
     again = seeded(machine, config, script, "i-2")
-    assert "make /var/swap.img" not in again.stdout
+    assert "make the swap file /var/swap.img" not in again.stdout
     assert again.stdout.count("x-precast-boot") == 1

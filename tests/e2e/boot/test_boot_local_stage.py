@@ -69,10 +69,10 @@ def test_local_stage_asks_over_a_device_that_it_brings_up_and_takes_down(tmp_pat
     shown, name, *later = after.removeprefix("0\n").strip().splitlines()
     (device,) = json.loads(shown)
     assert "UP" not in device["flags"]
-    assert [one for one in device["addr_info"] if one["family"] == "inet"] == []
+    assert [address for address in device["addr_info"] if address["family"] == "inet"] == []
     assert name == "by-the-cloud"
     text = machine.written("/etc/systemd/network/10-precast-nic0.network").read_text()
     assert f"PermanentMACAddress={MAC}\n" in text
     assert "DHCP=ipv4\nAddress=192.0.2.78/24\n" in text
-    # The device is down, so nobody could have been asked again.
-    assert "source ec2: here: http://169.254.169.254 (kept), instance i-local" in later
+    # The device is down, so no source can have been asked again.
+    assert "source ec2: here: http://169.254.169.254 (cached), instance i-local" in later

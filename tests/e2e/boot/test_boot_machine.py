@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lab.overlay import OverlayRoot, why_not
-from lab.tracing import read_calls
+from lab.strace_log import read_calls
 from tests.differential.apply.local_packages import make_repository
 from tests.e2e.agent.test_noop_calls import CHANGING, is_change
 
@@ -53,7 +53,7 @@ ssh_genkeytypes: [ed25519]
 def boot(
     root: OverlayRoot, user_data: str, options: str = "", before: str = "", after: str = ""
 ) -> list[dict[str, Any]]:
-    """Run a boot in the copy; its report."""
+    """Run a boot in the copy, and return its modules."""
     root.write("/root/user-data", user_data)
     command = f"{PRECAST} boot run --source nocloud --user-data /root/user-data --json {options} > /root/report.json"
     done = root.run(
@@ -61,12 +61,12 @@ def boot(
     )
     text = root.read("/root/report.json")
     assert text, done.stdout
-    found: list[dict[str, Any]] = json.loads(text)["modules"]
-    return found
+    modules: list[dict[str, Any]] = json.loads(text)["modules"]
+    return modules
 
 
-def by_name(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {each["name"]: each for each in found}
+def by_name(modules: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {module["name"]: module for module in modules}
 
 
 @pytest.mark.timeout(240)
@@ -77,7 +77,7 @@ def test_machine_is_configured_with_packages_keys_and_commands(tmp_path: Path) -
     wrong = {name: each for name, each in ended.items() if each["result"] == "failed"}
     assert set(wrong) == {"packages"}, wrong
     assert "pc-missing" in wrong["packages"]["reason"]
-    # One that nobody offers did not cost the others, and versions are as wanted.
+    # A missing package did not prevent the others, and versions are the requested ones.
     status = root.read("/var/lib/dpkg/status")
     for name, version in (("pc-two", "2.0-1"), ("pc-range", "1.5"), ("pc-three", "3:1.0~rc1"), ("pc-one", "1.1")):
         assert re.search(

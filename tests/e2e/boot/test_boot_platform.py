@@ -1,4 +1,4 @@
-"""A password that the platform is told, encrypted for the key of the machine; and the certificates that it gives."""
+"""A password that is sent to the platform, encrypted for the machine's key; and the platform's certificates."""
 
 import asyncio
 import base64
@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from precast.boot.capabilities import Capability
 from tests.e2e.boot.test_boot_cli import precast
-from tests.unit.boot.http_servers import Asked, Service, Writer, answer, serving
+from tests.unit.boot.http_servers import HttpRequest, Service, Writer, answer, served
 from tests.unit.boot.modules import scratch
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: chpasswd and its kin")
@@ -25,7 +25,7 @@ ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJaDRGEsCpPa0PDaeLBZKAEwS3Cx6SVnw
 
 
 class Platform(Service):
-    """OpenStack's service, which takes one password."""
+    """OpenStack's service, which accepts one password."""
 
     def __init__(self, *keys: str, status: int = 200) -> None:
         names = {f"k{at}": key for at, key in enumerate(keys)}
@@ -36,7 +36,7 @@ class Platform(Service):
         self.posted: list[bytes] = []
         self.status = status
 
-    async def __call__(self, asked: Asked, writer: Writer) -> None:
+    async def __call__(self, asked: HttpRequest, writer: Writer) -> None:
         if asked.method != "POST":
             await super().__call__(asked, writer)
             return
@@ -45,7 +45,7 @@ class Platform(Service):
 
 
 async def boot(root: Path, platform: Platform, *words: str) -> "subprocess.CompletedProcess[str]":
-    async with serving(platform) as base:
+    async with served(platform) as base:
         given = ["run", "--root", str(root), "--source", "openstack", "--address", f"openstack={base}", *words]
         return await asyncio.to_thread(precast, *given)
 
@@ -70,8 +70,8 @@ async def test_password_is_set_and_told_encrypted_and_kept_nowhere(tmp_path: Pat
     assert len(password) == 20
     assert is_password(root, "root", password)
     assert password not in done.stdout
-    found = [path for path in root.rglob("*") if path.is_file() and password.encode() in path.read_bytes()]
-    assert found == []
+    leaks = [path for path in root.rglob("*") if path.is_file() and password.encode() in path.read_bytes()]
+    assert leaks == []
     again = await boot(root, platform)
     assert (again.returncode, len(platform.posted)) == (0, 1)
 
@@ -81,7 +81,7 @@ async def test_password_that_the_platform_refuses_is_told_and_tried_again_with_t
     done = await boot(root, platform)
     assert done.returncode == 1
     assert "post_password: failed: " in done.stdout
-    assert "its status is 403" in done.stdout
+    assert "responded with status 403" in done.stdout
     platform.status = 200
     again = await boot(root, platform, "--retry")
     assert again.returncode == 0, again.stdout
@@ -100,7 +100,7 @@ async def test_platform_that_has_a_password_keeps_it_and_ours_is_not_left_on_the
         kept.parent.mkdir(parents=True)
         kept.write_text("told-already")
     done = await boot(root, platform)
-    assert "keeps the first that it was told" in done.stdout
+    assert "accepts only the first" in done.stdout
     assert done.returncode == (0 if was_cut_off else 1), done.stdout
     assert [opened(each) == "told-already" for each in platform.posted] == [was_cut_off]
     assert not kept.exists()
@@ -125,14 +125,12 @@ def test_source_that_takes_no_password_is_told_as_the_reason(tmp_path: Path) -> 
     (seed / "user-data").write_text("#cloud-config\npost_password: true\n")
     done = precast("run", "--root", str(root))
     assert done.returncode == 0
-    assert "post_password: not run: it needs password post: no source that is here offers it" in done.stdout
+    assert "post_password: not run: it needs password post: no present source offers it" in done.stdout
     assert "post_password: not run: it needs password post" in precast("status", "--root", str(root)).stdout
-    # Certificates were not asked for by anybody: that they are not there is no news.
+    # No key asks for certificates, so their absence is not reported.
     assert "certificates" not in done.stdout
     told = precast("explain", "--root", str(root), "platform_certificates")
-    assert (
-        "module platform_certificates: not run: it needs certificates: no source that is here offers it" in told.stdout
-    )
+    assert "module platform_certificates: not run: it needs certificates: no present source offers it" in told.stdout
 
 
 def test_certificates_are_installed_under_their_thumbprints(tmp_path: Path) -> None:

@@ -79,15 +79,15 @@ def fill(root: OverlayRoot, below: str = "") -> None:
 
 
 def order(root: OverlayRoot, path: str = "/root/order") -> list[str]:
-    """What ran since the last look."""
-    found = root.written(path)
-    words = found.read_text().split() if found.exists() else []
-    found.unlink(missing_ok=True)
+    """Return the scripts that ran since the last call."""
+    file = root.written(path)
+    words = file.read_text().split() if file.exists() else []
+    file.unlink(missing_ok=True)
     return words
 
 
 def boot(root: OverlayRoot, instance: str = "i-1") -> str:
-    """As if the machine had been started again: the record is of another boot."""
+    """Simulate a reboot: the record belongs to another boot."""
     root.write(f"{SEED}/meta-data", f"instance-id: {instance}\n")
     forget = "rm -f /var/lib/precast/boot/latest.jsonl /var/lib/precast/boot/record.jsonl"
     command = f"{forget}; exec unshare -u -n {PRECAST} boot run --source nocloud"
@@ -100,9 +100,9 @@ def test_scripts_run_in_the_order_of_cloud_init_and_as_often_as_their_kind(tmp_p
     fill(root)
     said = boot(root)
     assert order(root) == ORDER
-    # One that fails is told, and the others run.
+    # A failing script is reported, and the others run.
     assert "scripts_after_runcmd: failed: " in said
-    assert f"warning: {SCRIPTS}/per-boot/README cannot be executed, so it is not run" in said
+    assert f"warning: {SCRIPTS}/per-boot/README is not executable, so it is not run" in said
     boot(root)
     assert order(root) == EVERY_BOOT
     boot(root, "i-2")

@@ -1,4 +1,4 @@
-"""The network is brought up for data sources and left as it was: a DHCP client of ours against a server, in namespaces."""
+"""The network is brought up for data sources and restored: our DHCP client against a server, in namespaces."""
 
 import contextlib
 import itertools
@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.needs("ip"),
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: network namespaces"),
 ]
-# Brings the network up, asks for a page of the other side, and says what it found; then what is left when it has gone down again.
+# Brings the network up, fetches a page from the other side, and prints the state before, during and after.
 SCRIPT = """
 import asyncio, json, socket, subprocess, sys, urllib.request
 from precast.boot.network.devices import temporary_network
@@ -26,18 +26,18 @@ from precast.boot.network.devices import temporary_network
 def state():
     run = lambda *words: json.loads(subprocess.run(["ip", "-j", *words], capture_output=True, check=True).stdout)
     (device,) = run("address", "show", "dev", "eth0")
-    addresses = [one["local"] for one in device["addr_info"] if one["family"] == "inet"]
-    return {"is_up": "UP" in device["flags"], "addresses": addresses, "routes": [one["dst"] for one in run("route")]}
+    addresses = [address["local"] for address in device["addr_info"] if address["family"] == "inet"]
+    return {"is_up": "UP" in device["flags"], "addresses": addresses, "routes": [route["dst"] for route in run("route")]}
 
 async def main():
     notes = []
-    found = {"before": state()}
-    async with temporary_network.raised(deadline_s=float(sys.argv[1]), note=notes.append) as raised:
-        found["raised"] = raised and raised._asdict()
-        found["within"] = state()
+    result = {"before": state()}
+    async with temporary_network.brought_up(deadline_s=float(sys.argv[1]), note=notes.append) as address:
+        result["raised"] = address and address._asdict()
+        result["within"] = state()
         if len(sys.argv) > 2:
-            found["page"] = await asyncio.to_thread(lambda: urllib.request.urlopen(sys.argv[2], timeout=5).read().decode())
-    print(json.dumps(found | {"after": state(), "notes": notes}))
+            result["page"] = await asyncio.to_thread(lambda: urllib.request.urlopen(sys.argv[2], timeout=5).read().decode())
+    print(json.dumps(result | {"after": state(), "notes": notes}))
 
 asyncio.run(main())
 """
@@ -51,8 +51,8 @@ def brought_up(line: Cable, deadline_s: float = 20, url: str = "") -> Any:
 
 
 @contextlib.contextmanager
-def serving(line: Cable, *words: str) -> Iterator["subprocess.Popen[str]"]:
-    """A program on the other side, once it has said that it is ready."""
+def served(line: Cable, *words: str) -> Iterator["subprocess.Popen[str]"]:
+    """Run a program on the other side, and wait until it reports ready."""
     command = line.on_other(sys.executable, "-u", *words)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
@@ -67,29 +67,29 @@ DHCP = ("-m", "lab.dhcp_server", "srv0", "192.0.2.77", "192.0.2.1", "--router", 
 
 
 def test_lease_is_used_and_undone() -> None:
-    with cable.laid() as line, serving(line, *DHCP), serving(line, "-m", "http.server", "8000"):
+    with cable.laid() as line, served(line, *DHCP), served(line, "-m", "http.server", "8000"):
         # A gateway leads to the page of another network, so the route of the lease is what is tried.
         cable.run("ip", "-n", line.other, "address", "add", "198.51.100.1/32", "dev", "lo")
-        found = brought_up(line, url="http://198.51.100.1:8000/")
-    assert found["raised"] == {
+        result = brought_up(line, url="http://198.51.100.1:8000/")
+    assert result["raised"] == {
         "device": "eth0", "address": "192.0.2.77/24", "how": "DHCP from 192.0.2.1", "nameservers": [],
     }  # fmt: skip
-    assert found["within"]["addresses"] == ["192.0.2.77"]
-    assert "default" in found["within"]["routes"]
-    assert "Directory listing" in found["page"]
-    assert found["before"] == found["after"] == {"is_up": False, "addresses": [], "routes": []}
-    assert found["notes"] == ["eth0: 192.0.2.77/24 from 192.0.2.1"]
+    assert result["within"]["addresses"] == ["192.0.2.77"]
+    assert "default" in result["within"]["routes"]
+    assert "Directory listing" in result["page"]
+    assert result["before"] == result["after"] == {"is_up": False, "addresses": [], "routes": []}
+    assert result["notes"] == ["eth0: 192.0.2.77/24 from 192.0.2.1"]
 
 
 def heard(server: "subprocess.Popen[str]") -> list[tuple[str, int]]:
-    """What a DHCP server was told, and how often in a row: a client that is not answered in time asks again."""
+    """The messages that a DHCP server received: a client without an answer in time retries."""
     server.kill()
     assert server.stdout is not None
     return [(kind, len(list(lines))) for kind, lines in itertools.groupby(server.stdout.read().split())]
 
 
 def test_question_that_got_lost_is_asked_again() -> None:
-    with cable.laid() as line, serving(line, *DHCP, "--silent", "1") as server:
+    with cable.laid() as line, served(line, *DHCP, "--silent", "1") as server:
         assert brought_up(line)["raised"]["address"] == "192.0.2.77/24"
         (question, times), (then, _) = heard(server)
     assert (question, then) == ("discover", "request")
@@ -97,40 +97,40 @@ def test_question_that_got_lost_is_asked_again() -> None:
 
 
 def test_refused_client_begins_again() -> None:
-    with cable.laid() as line, serving(line, *DHCP, "--nak") as server:
+    with cable.laid() as line, served(line, *DHCP, "--nak") as server:
         assert brought_up(line)["raised"]["address"] == "192.0.2.77/24"
         said = [kind for kind, _ in heard(server)]
     assert said == ["discover", "request", "discover", "request"]
 
 
 def test_without_a_server_a_link_local_address_reaches_the_metadata() -> None:
-    with cable.laid("169.254.169.254/16") as line, serving(line, "-m", "http.server", "8000"):
-        found = brought_up(line, deadline_s=0.5, url="http://169.254.169.254:8000/")
-    assert found["raised"]["how"] == "link-local"
-    assert found["raised"]["address"].startswith("169.254.")
-    assert "Directory listing" in found["page"]
-    assert found["after"] == {"is_up": False, "addresses": [], "routes": []}
-    assert found["notes"] == ["eth0: no lease (nobody answered within 0.5 s)"]
+    with cable.laid("169.254.169.254/16") as line, served(line, "-m", "http.server", "8000"):
+        result = brought_up(line, deadline_s=0.5, url="http://169.254.169.254:8000/")
+    assert result["raised"]["how"] == "link-local"
+    assert result["raised"]["address"].startswith("169.254.")
+    assert "Directory listing" in result["page"]
+    assert result["after"] == {"is_up": False, "addresses": [], "routes": []}
+    assert result["notes"] == ["eth0: no lease (no server answered within 0.5 s)"]
 
 
 def test_machine_that_is_online_is_left_alone() -> None:
     with cable.laid() as line:
         for words in ("link set eth0 up", "address add 192.0.2.5/24 dev eth0", "route add default via 192.0.2.1"):
             cable.run("ip", "-n", line.machine, *words.split())
-        found = brought_up(line)
-    assert found["raised"] is None
-    assert found["before"] == found["after"]
-    assert found["notes"] == ["the machine is online already"]
+        result = brought_up(line)
+    assert result["raised"] is None
+    assert result["before"] == result["after"]
+    assert result["notes"] == ["the machine is online already"]
 
 
 def renamed(line: Cable, **moves: str) -> Any:
-    script = f"import json; from precast.boot.network.devices import renames; print(json.dumps(list(renames.rename({moves}))))"
+    script = f"import json; from precast.boot.network.devices import renames; print(json.dumps(list(renames.rename_devices({moves}))))"
     return json.loads(cable.run(*line.on_machine(sys.executable, "-c", script)))
 
 
 def devices(line: Cable) -> dict[str, str]:
     shown = json.loads(cable.run("ip", "-n", line.machine, "-j", "link"))
-    return {one["address"]: one["ifname"] for one in shown if one["ifname"] != "lo"}
+    return {link["address"]: link["ifname"] for link in shown if link["ifname"] != "lo"}
 
 
 def test_devices_swap_their_names() -> None:

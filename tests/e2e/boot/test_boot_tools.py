@@ -1,4 +1,4 @@
-"""What config modules write for dnf and zypper, as those read it; and what they call of programs that must not be called here."""
+"""The files that config modules write for dnf and zypper, read by those; and calls of programs that must not run here."""
 
 import subprocess
 import sys
@@ -91,7 +91,7 @@ def test_certificates_go_where_each_distribution_has_them(tmp_path: Path, layout
     (written,) = (place / layout.lstrip("/")).iterdir()
     assert written.read_text().startswith("-----BEGIN CERTIFICATE-----\nA\n")
     assert [path.name for path in bundled.iterdir()] == ["anchors"]
-    assert any(f"there is no {command} to run" in warning for warning in ran.warnings)
+    assert any(f"{command} is not installed" in warning for warning in ran.warnings)
 
 
 # Programs that would take the machine down, or that no Debian has: ones that note how they were called take their place.
@@ -108,7 +108,7 @@ WAIT = "n=0; until grep -q ^shutdown /root/calls || [ $n -ge 200 ]; do n=$((n+1)
 def noted(
     tmp_path: Path, user_data: str, programs: tuple[str, ...], before: str = "", after: str = ""
 ) -> tuple[str, list[str]]:
-    """What the boot said, and what was called."""
+    """Return the output of the boot, and the recorded calls."""
     root = OverlayRoot(tmp_path)
     root.write("/root/user-data", f"#cloud-config\nusers: []\nssh_genkeytypes: []\n{user_data}")
     for name in programs:
@@ -144,7 +144,7 @@ def test_machine_goes_down_when_the_boot_has_ended(tmp_path: Path, given: str, c
     [
         ("{mode: reboot, condition: test -e /none}", "not run: its condition is not met"),
         ("{mode: reboot, condition: false}", "not run: its condition is not met"),
-        ("{mode: reboot, delay: soon}", "failed: power_state cannot wait for soon"),
+        ("{mode: reboot, delay: soon}", "failed: power_state.delay has the invalid value soon"),
     ],
 )
 def test_machine_stays_up_if_it_is_not_to_go_down(tmp_path: Path, given: str, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""The units of a boot under a real systemd, in a copy of this machine: the stages run in their order, and a machine can be spared them."""
+"""The units of a boot under a real systemd, in a copy of this machine: the stages run in order, and can be disabled."""
 
 import json
 from pathlib import Path

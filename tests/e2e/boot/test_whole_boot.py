@@ -23,7 +23,7 @@ def experiment(directory: Path, name: str) -> Any:
 
 
 def results(said: dict[str, Any]) -> dict[str, str]:
-    """How each module ended, from what the boot printed."""
+    """Return the result of each module, from the output of the boot."""
     rows = [line.split(": ") for line in said["out"].splitlines() if not line.startswith(" ")]
     return {row[0]: row[1].partition(",")[0] for row in rows if len(row) > 1}
 
@@ -72,22 +72,22 @@ def test_new_instance_is_configured_again(whole: Any) -> None:
 
 
 def test_boot_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
-    found = experiment(tmp_path, "killed")
-    assert (found["half"]["runcmd"], found["half"]["motd"].startswith("Welcome")) == ("begun\n", False)
-    assert found["again"]["code"] == 0
-    assert found["seen"]["runcmd"] == "begun\nbegun\nran\n"  # what had begun is done again
-    assert found["seen"]["motd"] == f"Welcome to {whole_boot.NODE}.\n"
-    done = results(found["again"])
+    result = experiment(tmp_path, "killed")
+    assert (result["half"]["runcmd"], result["half"]["motd"].startswith("Welcome")) == ("begun\n", False)
+    assert result["again"]["code"] == 0
+    assert result["seen"]["runcmd"] == "begun\nbegun\nran\n"  # what had begun is done again
+    assert result["seen"]["motd"] == f"Welcome to {whole_boot.NODE}.\n"
+    done = results(result["again"])
     assert {done[name] for name in ("hostname", "network", "users/ada", "packages")} == {
         "not run"
     }  # what had ended is not
 
 
 def test_metadata_service_on_the_link_gives_keys_and_network(tmp_path: Path) -> None:
-    found = experiment(tmp_path, "cloud")
-    assert found["first"]["code"] == 0
-    assert found["default_keys"].strip() == whole_boot.KEY
-    assert "iface eth0 inet dhcp\n" in found["seen"]["network"]
-    assert "address 10.0.0.6/20\n" in found["seen"]["network"]
-    assert found["seen"]["motd"] == f"Welcome to {whole_boot.NODE}.\n"
-    assert "/latest/user-data" in found["asked"]
+    result = experiment(tmp_path, "cloud")
+    assert result["first"]["code"] == 0
+    assert result["default_keys"].strip() == whole_boot.KEY
+    assert "iface eth0 inet dhcp\n" in result["seen"]["network"]
+    assert "address 10.0.0.6/20\n" in result["seen"]["network"]
+    assert result["seen"]["motd"] == f"Welcome to {whole_boot.NODE}.\n"
+    assert "/latest/user-data" in result["asked"]

@@ -1,4 +1,4 @@
-"""What a node does by itself when something is released to it: real server, real daemons, real certificates."""
+"""Agents fetch and apply released catalogs on their own: real server, real daemons, real certificates."""
 
 import json
 import shutil
@@ -23,7 +23,7 @@ DEADLINE_S = 60.0
 
 
 class Fleet:
-    """A site with code, and machines that become its nodes."""
+    """A site with code, and machines that enrol as its nodes."""
 
     def __init__(self, site: Site, directory: Path) -> None:
         self.site = site
@@ -66,7 +66,7 @@ def until_run(agent: AgentProcess, digest: str) -> dict[str, Any]:
     return agent.until(lambda status: status.get("run", {}).get("catalog") == digest)
 
 
-def test_release_is_fetched_and_looked_at_by_itself_and_nothing_changes_without_a_policy(fleet: Fleet) -> None:
+def test_release_is_fetched_and_run_as_no_op_without_a_policy(fleet: Fleet) -> None:
     with fleet.node("look1") as agent:
         agent.until_settled()
         digest = fleet.staged("look1")
@@ -90,7 +90,7 @@ def test_policy_lets_a_release_be_applied_within_seconds_and_an_older_one_is_ref
         assert (status["run"]["is_noop"], status["run"]["changed"]) == (False, 1)
         assert (agent.root / "etc/motd").read_text().startswith("Welcome to apply1.")
 
-        # The operator takes it back; then the server's database is set back to before that.
+        # The operator revokes the policy; then the server's database is restored to a state before that.
         fleet.site.run("node", "policy", "set", "apply1", "--enforce", "never")
         agent.until(lambda status: status["policy"]["enforce"] == "never")
         with closing(sqlite3.connect(fleet.site.directory / "precast.db", timeout=30)) as database, database:
@@ -111,7 +111,7 @@ def test_policy_lets_a_release_be_applied_within_seconds_and_an_older_one_is_ref
         looked = subprocess.run([PRECAST, "agent", "apply", *words], capture_output=True, text=True, check=True)
         assert "this run is a no-op: its policy permits no run to enforce" in looked.stderr
         assert not (agent.root / "etc/motd").exists()
-        # Who is root on the node does as they like.
+        # Root on the node can always enforce.
         subprocess.run([PRECAST, "agent", "apply", "--root", str(agent.root)], capture_output=True, check=True)
         assert (agent.root / "etc/motd").exists()
 
@@ -137,12 +137,18 @@ def test_settings_of_the_node_are_stronger_than_its_policy(fleet: Fleet) -> None
         (("set", "nobody", "--enforce", "always"), 66, "[NODE-001]"),
         (("set", "--enforce", "always"), 64, "[TARGET-005]"),
         (("set", "--all", "--enforce", "window"), 64, "no window is given"),
-        (("set", "--all", "--enforce", "window", "--window", "Sunday night"), 64, "'Sunday night' is not a valid window"),
+        (
+            ("set", "--all", "--enforce", "window", "--window", "Sunday night"),
+            64,
+            "'Sunday night' is not a valid window",
+        ),
         (("set", "--all", "--enforce", "sometimes"), 64, "unknown --enforce"),
         (("show", "nobody"), 66, "[NODE-001]"),
     ],
 )
-def test_mistake_with_a_policy_is_told_in_a_line(fleet: Fleet, words: tuple[str, ...], code: int, told: str) -> None:
+def test_mistake_with_a_policy_is_reported_in_one_line(
+    fleet: Fleet, words: tuple[str, ...], code: int, told: str
+) -> None:
     done = subprocess.run(
         [PRECAST, "node", "policy", *words], env=fleet.site.environment, capture_output=True, text=True, check=False
     )
@@ -150,7 +156,7 @@ def test_mistake_with_a_policy_is_told_in_a_line(fleet: Fleet, words: tuple[str,
     assert "Traceback" not in done.stderr
 
 
-def test_release_while_the_node_was_away_is_learnt_when_it_comes_back(fleet: Fleet) -> None:
+def test_release_while_the_node_was_away_is_fetched_when_it_reconnects(fleet: Fleet) -> None:
     with fleet.node("away1") as agent:
         agent.until_settled()
         digest = fleet.staged("away1")
@@ -160,7 +166,7 @@ def test_release_while_the_node_was_away_is_learnt_when_it_comes_back(fleet: Fle
         until_run(agent, digest)
 
 
-def test_server_away_makes_the_kept_catalog_stale_and_says_since_when_and_why(fleet: Fleet) -> None:
+def test_unreachable_server_makes_the_cached_catalog_stale_with_time_and_reason(fleet: Fleet) -> None:
     with fleet.node("stale1") as agent:
         agent.until_settled()
         fleet.staged("stale1")
@@ -169,7 +175,7 @@ def test_server_away_makes_the_kept_catalog_stale_and_says_since_when_and_why(fl
         fleet.site.stop()
         try:
             agent.until(lambda status: not status["connected"])
-            # The schedule's moment comes: who made the agent last is long ago.
+            # The scheduled run is due, because the last run was long ago.
             agent.kill()
             agent.options += ["--apply-interval", "1s"]
             agent.start()

@@ -1,4 +1,4 @@
-"""From deployed code to what a node is served: real server, real commands, real certificates."""
+"""From deployed code to the served catalog of a node: real server, real commands, real certificates."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ DEADLINE_S = 30.0
 
 
 class Deployment:
-    """A site with two nodes that have sent their facts, and code to be changed."""
+    """A site with two nodes that have sent their facts, and code that tests change."""
 
     def __init__(self, site: Site, directory: Path) -> None:
         self.site = site
@@ -61,7 +61,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
         yield made
 
 
-def test_staged_is_not_served_released_is_and_byte_for_byte(deployment: Deployment) -> None:
+def test_staged_catalog_is_not_served_and_released_one_is_byte_for_byte(deployment: Deployment) -> None:
     view = deployment.until_staged("web1")
     assert (view["state"], view["released"]) == ("staged, nothing released", None)
     assert deployment.fetch("web1").status == 404
@@ -73,7 +73,7 @@ def test_staged_is_not_served_released_is_and_byte_for_byte(deployment: Deployme
     assert came.headers["ETag"] == f'"{view["staged"]}"'
     assert b"Welcome to web1." in came.body
     assert deployment.fetch("web1", view["staged"]).status == 304
-    # Only the node that was chosen.
+    # Only the chosen node gets the new catalog.
     assert deployment.fetch("web2").status == 404
 
 
@@ -86,7 +86,7 @@ def test_change_is_previewed_released_and_rolled_back(deployment: Deployment) ->
     after = deployment.until_staged("web2", other_than=before)["staged"]
     deployment.until_staged("web1", other_than=deployment.site.run("catalog", "show", "web1")["released"])
     preview = deployment.site.run("release", "--preview", "web1,web2")
-    assert [(one["ref"], one["kind"], one["count"]) for one in preview["changes"]] == [
+    assert [(change["ref"], change["kind"], change["count"]) for change in preview["changes"]] == [
         ("File[/etc/motd]", "changed", 2)
     ]
     said = deployment.command("release", "--preview", "web1,web2").stdout
@@ -101,12 +101,12 @@ def test_change_is_previewed_released_and_rolled_back(deployment: Deployment) ->
     assert {"catalog.release", "catalog.rollback"} <= set(deeds)
 
 
-def test_why_names_what_was_read_and_nothing_else(deployment: Deployment) -> None:
+def test_why_lists_the_reads_and_nothing_else(deployment: Deployment) -> None:
     deployment.until_staged("web1")
     reads = deployment.site.run("catalog", "why", "web1")["reads"]
-    about = {(one["question"], one["about"]) for one in reads}
+    about = {(read["question"], read["about"]) for read in reads}
     assert ("file", "modules/motd/templates/motd.epp") in about
-    assert not [one for one in reads if one["question"] == "fact"]
+    assert not [read for read in reads if read["question"] == "fact"]
     assert "reads in production" in deployment.command("catalog", "why", "web1").stdout
 
 
@@ -122,14 +122,14 @@ def test_why_names_what_was_read_and_nothing_else(deployment: Deployment) -> Non
         (("catalog", "shwo", "web1"), 64, "did you mean"),
     ],
 )
-def test_mistake_is_told_in_a_line(deployment: Deployment, words: tuple[str, ...], code: int, told: str) -> None:
+def test_mistake_is_reported_in_one_line(deployment: Deployment, words: tuple[str, ...], code: int, told: str) -> None:
     done = deployment.command(*words)
     assert done.returncode == code, done.stderr
     assert told in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_broken_code_is_named_and_what_is_served_stays(deployment: Deployment) -> None:
+def test_broken_code_is_reported_and_the_served_catalog_stays(deployment: Deployment) -> None:
     deployment.site.run("release", "web1")
     served = deployment.fetch("web1").headers["ETag"]
     site = deployment.code / "manifests" / "site.pp"
@@ -149,11 +149,11 @@ def test_broken_code_is_named_and_what_is_served_stays(deployment: Deployment) -
     deployment.until_staged("web1", other_than=None)
 
 
-def test_person_has_a_node_decided_and_hears_what_came_of_it(deployment: Deployment) -> None:
+def test_person_requests_a_decision_and_sees_its_result(deployment: Deployment) -> None:
     before = deployment.until_staged("web1")["staged"]
     done = deployment.command("catalog", "compile", "web1")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"web1: {before[:12]} as before, ")
+    assert done.stdout.startswith(f"web1: {before[:12]} is unchanged, ")
     site = deployment.code / "manifests" / "site.pp"
     good = site.read_text()
     site.write_text("fail('not at all')\n")
@@ -166,7 +166,7 @@ def test_person_has_a_node_decided_and_hears_what_came_of_it(deployment: Deploym
     deployment.deploy()
     assert deployment.command("catalog", "compile", "web1").returncode == 0
     why = deployment.command("catalog", "why", "web1").stdout
-    assert "from an error of the code to " in why
+    assert "from an error in the code to " in why
     assert "  file manifests/site.pp: " in why
     assert f"(from {deployment.code}), deployed by person:admin " in why
 
@@ -177,20 +177,20 @@ def test_person_has_a_node_decided_and_hears_what_came_of_it(deployment: Deploym
     assert "a duration such as" in wrong.stderr
 
 
-def test_release_waits_for_what_was_just_deployed_and_says_what_it_left_out(deployment: Deployment) -> None:
+def test_release_waits_for_the_newest_code_and_reports_skipped_nodes(deployment: Deployment) -> None:
     site = deployment.code / "manifests" / "site.pp"
     site.write_text("include motd\nnotify { 'waited for': }\n")
     deployment.deploy()
     done = deployment.command("release", "web1,web2", "--wait", "60")
-    assert (done.returncode, done.stdout) == (0, "2 nodes released, 0 unchanged, 0 left out\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "2 nodes released, 0 unchanged, 0 skipped\n"), done.stderr
     assert b"waited for" in deployment.fetch("web1").body
     assert deployment.command("release", "web1,web2", "--wait").returncode == 0, "what is served already is well"
 
-    # One that has sent no facts is not waited for, and its absence is said.
+    # The command does not wait for a node without facts, and reports it as skipped.
     deployment.site.enrol("mute")
     done = deployment.command("release", "web1,mute", "--wait")
     assert done.returncode == 1, done.stderr
-    assert done.stdout == "left out, nothing is staged: mute\n0 nodes released, 1 unchanged, 1 left out\n"
+    assert done.stdout == "skipped, nothing is staged: mute\n0 nodes released, 1 unchanged, 1 skipped\n"
     assert deployment.command("release", "mute").returncode == 4
     assert deployment.command("rollback", "mute").returncode == 4
     deployment.site.run("node", "deactivate", "mute")
@@ -202,17 +202,17 @@ def test_release_waits_for_what_was_just_deployed_and_says_what_it_left_out(depl
 
 
 @pytest.mark.parametrize(("asked_by", "status"), [("2026-11-16T09:00:00Z", 200), ("2026-11-16T09:00:00", 400)])
-def test_moment_since_which_somebody_waits_has_a_time_zone(deployment: Deployment, asked_by: str, status: int) -> None:
+def test_time_since_which_a_decision_waits_has_a_time_zone(deployment: Deployment, asked_by: str, status: int) -> None:
     authority = Path(deployment.site.environment["PRECAST_CA"]).read_text()
     headers = {"Authorization": f"Bearer {deployment.site.environment['PRECAST_TOKEN']}"}
     body = json.dumps({"nodes": {"targets": ["web1"]}, "asked_by": asked_by}).encode()
-    came = https.call(deployment.site.url, https.trust_authority(authority), "POST", "/v1/readiness", body, headers=headers)
+    came = https.call(
+        deployment.site.url, https.trust_authority(authority), "POST", "/v1/readiness", body, headers=headers
+    )
     assert came.status == status, came.body
 
 
-def test_node_fetches_what_was_released_with_all_it_names_and_applies_it(
-    deployment: Deployment, tmp_path: Path
-) -> None:
+def test_node_fetches_its_released_catalog_with_contents_and_applies_it(deployment: Deployment, tmp_path: Path) -> None:
     module = deployment.code / "modules" / "motd"
     (module / "files").mkdir(exist_ok=True)
     (module / "files" / "issue").write_text("only for those who may\n")
@@ -243,7 +243,7 @@ def test_node_fetches_what_was_released_with_all_it_names_and_applies_it(
     again = deployment.command("agent", "apply", "--root", str(root), "--detailed-exitcodes")
     assert again.returncode == 0, again.stdout
 
-    # Another node may not have what only this one's catalog names, nor anybody what nobody names.
+    # Another node cannot fetch content that only this node's catalog names, and no node content that no catalog names.
     (content,) = [
         path.name for path in (root / "var/lib/precast/agent/content").iterdir() if "only" in path.read_text()
     ]
@@ -253,7 +253,7 @@ def test_node_fetches_what_was_released_with_all_it_names_and_applies_it(
     unknown = f"/v1/content/{'0' * 64}"
     assert https.call(deployment.site.url, deployment.identities["web1"].context(), "GET", unknown).status == 404
 
-    # Somebody changes a content behind the agent's back: it is not applied.
+    # Cached content that was changed by another program is not applied.
     (root / "var/lib/precast/agent/content" / content).write_text("something else\n")
     (root / "etc" / "issue").unlink()
     refused = deployment.command("agent", "apply", "--root", str(root))

@@ -1,4 +1,4 @@
-"""Large content on its way to a node: parts of it, and connections that break. Real server, real TLS, a proxy that cuts off."""
+"""Transfers of large content to a node: ranges, and connections that break, with a real server, real TLS and a proxy that cuts off."""
 
 import contextlib
 import json
@@ -20,8 +20,8 @@ LARGE = random.Random(1).randbytes(5_000_000)
 DIGEST = digests.of_bytes(LARGE)
 
 
-class Cutting:
-    """Hands a server's port on, and cuts the answers of the first connections off after so many bytes."""
+class CuttingProxy:
+    """A proxy to a server's port that cuts off the responses of the first connections after a number of bytes."""
 
     def __init__(self, port: int, cuts: list[int]) -> None:
         self._port, self.cuts = port, cuts
@@ -52,13 +52,13 @@ class Cutting:
                     break
         if limit is not None:
             self.carried.append(carried)
-        for one in (source, sink):
+        for end in (source, sink):
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
 
 
-class Deployed:
+class DeployedSite:
     def __init__(self, site: Site, node: Identity) -> None:
         self.site, self.node = site, node
 
@@ -68,7 +68,7 @@ class Deployed:
 
 
 @pytest.fixture(scope="module")
-def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedSite]:
     directory = tmp_path_factory.mktemp("content")
     files = directory / "code" / "modules" / "large" / "files"
     files.mkdir(parents=True)
@@ -86,10 +86,10 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
             pass
         site.run("catalog", "compile", "web1")
         site.run("release", "web1")
-        yield Deployed(site, node)
+        yield DeployedSite(site, node)
 
 
-def test_parts_of_a_content_are_given_as_they_are_asked_for(deployed: Deployed) -> None:
+def test_ranges_of_a_content_are_served_as_requested(deployed: DeployedSite) -> None:
     whole = deployed.ask()
     assert (whole.status, whole.headers["Accept-Ranges"], whole.headers["ETag"]) == (200, "bytes", f'"{DIGEST}"')
     assert whole.body == LARGE
@@ -103,19 +103,19 @@ def test_parts_of_a_content_are_given_as_they_are_asked_for(deployed: Deployed) 
     assert (beyond.status, beyond.headers["Content-Range"], beyond.body) == (416, "bytes */5000000", b"")
 
 
-def test_content_that_breaks_off_goes_on_where_it_stopped(deployed: Deployed, tmp_path: Path) -> None:
-    proxy = Cutting(deployed.site.port, [1_000_000, 1_500_000, 1_000_000])
+def test_interrupted_transfer_resumes_where_it_stopped(deployed: DeployedSite, tmp_path: Path) -> None:
+    proxy = CuttingProxy(deployed.site.port, [1_000_000, 1_500_000, 1_000_000])
     assert download_contents(tmp_path, [DIGEST], proxy.url, deployed.node.context()) == 1
     proxy.close()
     assert [path.name for path in tmp_path.iterdir()] == [DIGEST]
     assert (tmp_path / DIGEST).read_bytes() == LARGE
     assert (tmp_path / DIGEST).stat().st_mode & 0o777 == 0o600
-    # Nothing came twice but what was under way when a connection broke.
+    # No byte was sent twice except those in flight when a connection broke.
     assert sum(proxy.carried) < len(LARGE) + 4 * 300_000
 
 
-def test_fetch_that_was_ended_is_gone_on_with_by_the_next(deployed: Deployed, tmp_path: Path) -> None:
-    proxy = Cutting(deployed.site.port, [600_000] * TRIES)
+def test_fetch_that_was_killed_is_resumed_by_the_next(deployed: DeployedSite, tmp_path: Path) -> None:
+    proxy = CuttingProxy(deployed.site.port, [600_000] * TRIES)
     with pytest.raises(UnavailableError):
         download_contents(tmp_path, [DIGEST], proxy.url, deployed.node.context())
     had = (tmp_path / f"{DIGEST}.part").stat().st_size
@@ -129,14 +129,16 @@ def test_fetch_that_was_ended_is_gone_on_with_by_the_next(deployed: Deployed, tm
 
 
 @pytest.mark.parametrize("before", [LARGE, b"something else " * 100, LARGE[:1000] + b"x", LARGE + b"more"])
-def test_part_that_is_whole_or_wrong_is_found_out(deployed: Deployed, tmp_path: Path, before: bytes) -> None:
+def test_partial_file_that_is_complete_or_wrong_is_detected(
+    deployed: DeployedSite, tmp_path: Path, before: bytes
+) -> None:
     (tmp_path / f"{DIGEST}.part").write_bytes(before)
     assert download_contents(tmp_path, [DIGEST], deployed.site.url, deployed.node.context()) == 1
     assert (tmp_path / DIGEST).read_bytes() == LARGE
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_content_that_is_not_for_the_node_is_not_there(deployed: Deployed, tmp_path: Path) -> None:
+def test_content_of_another_node_is_not_found(deployed: DeployedSite, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError):
         download_contents(tmp_path, ["0" * 64], deployed.site.url, deployed.node.context())
     with pytest.raises(DeniedError):

@@ -1,4 +1,4 @@
-"""`precast env` with a real server: deploy, look, compare, go back; and everything that is refused leaves what was."""
+"""`precast env` with a real server: deploy, list, compare, roll back; and a refused deploy leaves the environment unchanged."""
 
 import json
 import shutil
@@ -35,7 +35,7 @@ def code(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
-    """An environment of the test's own, on a server that many share."""
+    """An environment of the test's own, on a server that many tests share."""
     return "e" + "".join(char if char.isalnum() else "_" for char in request.node.name)[:80].lower()
 
 
@@ -49,17 +49,17 @@ def deploy(server: Server, name: str, place: Path, *words: str) -> CommandResult
 
 
 def numbers(server: Server, name: str) -> list[int]:
-    return [one["number"] for one in server.read("env", "show", name)["versions"]]
+    return [version["number"] for version in server.read("env", "show", name)["versions"]]
 
 
-def test_deploy_sends_all_the_first_time_and_only_what_changed_after(server: Server, name: str, code: Path) -> None:
+def test_deploy_sends_everything_first_and_only_changes_later(server: Server, name: str, code: Path) -> None:
     first = server.read("env", "deploy", name, "--from", str(code))
     assert (first["is_new"], first["current"]["number"], first["files"], first["sent_files"]) == (True, 1, 5, 6)
     write(code / "manifests/site.pp", SITE + "# more\n")
     second = server.read("env", "deploy", name, "--from", str(code))
     assert (second["current"]["number"], second["sent_files"], second["checked"]) == (2, 2, 1)
     assert second["current"]["deployed_by"] == "person:admin"
-    actions = [(one["action"], one["target"]) for one in server.read("audit")]
+    actions = [(row["action"], row["target"]) for row in server.read("audit")]
     assert actions.count(("environment.deploy", name)) == 2
 
 
@@ -92,7 +92,7 @@ def test_broken_code_is_refused_with_every_error_and_the_old_version_stays(
     assert numbers(server, name) == [1]
 
 
-def test_code_nobody_reads_may_be_broken(server: Server, name: str, code: Path) -> None:
+def test_code_that_is_never_loaded_may_be_broken(server: Server, name: str, code: Path) -> None:
     write(code / "modules/web/spec/fixtures/broken.pp", "class {")
     write(code / "modules/web/files/broken.pp.txt", "class {")
     assert_fine(deploy(server, name, code))
@@ -119,7 +119,7 @@ def test_rollback_makes_an_earlier_version_current_under_a_new_number(server: Se
     assert (ran.code, "has no version 17" in ran.err) == (66, True)
 
 
-def test_diff_tells_files_and_on_demand_their_texts(server: Server, name: str, code: Path) -> None:
+def test_diff_lists_files_and_on_request_their_content(server: Server, name: str, code: Path) -> None:
     assert_fine(deploy(server, name, code))
     write(code / "manifests/site.pp", SITE.replace("hello", "world"))
     write(code / "modules/web/manifests/more.pp", "class web::more { }\n")
@@ -147,9 +147,9 @@ def test_list_shows_what_is_current(server: Server, name: str, code: Path) -> No
     (line,) = [line for line in server.command("env", "list").out.splitlines() if line.startswith(name)]
     assert "person:admin" in line
     assert server.command("env", "policy", name, "automatic").out == (
-        f"{name}: what is compiled is released by policy automatic\n"
+        f"{name}: compiled catalogs are released by policy automatic\n"
     )
-    (row,) = [one for one in server.read("env", "list") if one["name"] == name]
+    (row,) = [row for row in server.read("env", "list") if row["name"] == name]
     assert row["policy"] == "automatic"
 
 
@@ -183,7 +183,7 @@ def test_bad_name_of_an_environment_is_refused(server: Server, code: Path) -> No
     assert (ran.code, "ENV-001" in ran.err) == (64, True), ran
 
 
-def test_server_that_is_down_is_said(server: Server, code: Path) -> None:
+def test_unreachable_server_is_an_error(server: Server, code: Path) -> None:
     env = {**server.env, "PRECAST_URL": "https://127.0.0.1:1"}
     ran = precast("env", "deploy", "x", "--from", code, env=env)
     assert (ran.code, "HTTP-002" in ran.err) == (75, True), ran
@@ -207,7 +207,7 @@ def test_token_opens_only_its_environment_and_only_with_its_role(server: Server,
         ran = as_person(str(role), *words)
         assert (ran.code, "API-003" in ran.err) == (77, True), ran
     listed = as_person("viewer", "list", "--json")
-    assert [one["name"] for one in json.loads(listed.out)] == [name]
+    assert [row["name"] for row in json.loads(listed.out)] == [name]
     nodes = precast("node", "list", env={**server.env, "PRECAST_TOKEN": "x"})
     assert nodes.code != 0
 
@@ -216,7 +216,9 @@ def test_content_of_another_environment_cannot_be_read_by_its_digest(server: Ser
     write(code / "manifests/secret.pp", f"# {name} is only here\n")
     assert_fine(deploy(server, name, code))
     assert_fine(deploy(server, "elsewhere", _other(code)))
-    (change,) = [one for one in _differ_from_nothing(server, name, code) if one["path"] == "manifests/secret.pp"]
+    (change,) = [
+        change for change in _differ_from_nothing(server, name, code) if change["path"] == "manifests/secret.pp"
+    ]
     digest = change["before"]["digest"]
     assert server.ask("GET", f"/v1/environments/{name}/content/{digest}", server.admin).status == 200
     assert server.ask("GET", f"/v1/environments/elsewhere/content/{digest}", server.admin).status == 404
@@ -271,7 +273,7 @@ def test_puppetfile_without_its_modules_is_refused(server: Server, name: str, co
     assert (ran.code, "ENV-023" in ran.err) == (64, True), ran
 
 
-def test_modules_of_a_puppetfile_are_installed_for_what_comes_from_git(
+def test_modules_of_a_puppetfile_are_installed_for_code_from_git(
     server: Server, name: str, code: Path, tmp_path: Path
 ) -> None:
     module = tmp_path / "ntp"
@@ -291,11 +293,11 @@ def test_modules_of_a_puppetfile_are_installed_for_what_comes_from_git(
     git(module, "add", ".")
     git(module, "commit", "--quiet", "-m", "two")
     assert server.read("env", "deploy", name, "--git", str(code), "--ref", "main")["is_new"]
-    changes = {one["path"] for one in server.read_any("env", "diff", name)["changes"]}
+    changes = {change["path"] for change in server.read_any("env", "diff", name)["changes"]}
     assert "modules/ntp/manifests/server.pp" in changes
 
 
-def test_settings_of_an_environment_are_looked_at(server: Server, name: str, code: Path) -> None:
+def test_settings_of_an_environment_are_checked(server: Server, name: str, code: Path) -> None:
     write(code / "environment.conf", "modulepath = modules:/usr/share/puppet/modules\nconfig_version = /bin/true\n")
     ran = deploy(server, name, code)
     assert ran.code == 0, ran

@@ -1,4 +1,4 @@
-"""`precast env` as a person uses it: modules from a Puppetfile, what they lack, which facts they expect."""
+"""`precast env` as a person uses it: modules from a Puppetfile, their missing dependencies, and the facts they expect."""
 
 import json
 import os
@@ -75,14 +75,14 @@ def test_puppetfile_is_installed_and_its_modules_compile(environment: Path) -> N
     assert "how much [default: 1]" in shown
 
 
-def test_modules_are_listed_and_what_they_lack_is_named(environment: Path) -> None:
+def test_modules_are_listed_and_missing_dependencies_are_named(environment: Path) -> None:
     precast(environment, "env", "modules", "install")
     listed = json.loads(precast(environment, "env", "modules", "list", "--json").stdout)
     assert [(each["name"], each["version"], each["path"]) for each in listed] == [("thing", "1.2.3", "modules/thing")]
     checked = precast(environment, "env", "modules", "check")
     assert checked.returncode == 1
     assert "thing   needs base >= 1.0.0, which is missing" in checked.stdout
-    assert "Precast has no version of its function thing::frob" in checked.stdout
+    assert "Precast has no equivalent of its Ruby function thing::frob" in checked.stdout
     (environment / "modules/thing/new").write_text("x")
     changed = json.loads(precast(environment, "env", "modules", "check", "--json").stdout)
     assert {"module": "thing", "problem": "it was changed since it was installed"} in changed["problems"]
@@ -95,7 +95,7 @@ def test_facts_of_modules_are_listed_with_what_replaces_them(environment: Path) 
         ("thing_version", "write thing/precast/facts/thing_version.py", True),
         ("os", "Precast collects it", False),
         ("rack", "thing/precast/facts/rack.py", False),
-        ("?", "its name is worked out on the node: look at the file", True),
+        ("?", "its name is computed on the node: read the file", True),
     ]
     assert rows[0]["place"] == "lib/facter/thing.rb:1"
 
@@ -115,7 +115,7 @@ def test_fact_of_a_module_is_collected_as_on_a_node(environment: Path) -> None:
         ("mod 'b', :git => '../nowhere'\n", "MODULE-022", "nothing was changed"),
     ],
 )
-def test_what_cannot_be_installed_is_one_clear_error(
+def test_module_that_cannot_be_installed_is_one_clear_error(
     environment: Path, puppetfile: str | None, code: str, word: str
 ) -> None:
     (environment / "Puppetfile").unlink()
@@ -129,6 +129,6 @@ def test_what_cannot_be_installed_is_one_clear_error(
     assert not (environment / "modules").exists()
 
 
-def test_environment_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_missing_environment_is_an_error(tmp_path: Path) -> None:
     done = precast(tmp_path, "env", "modules", "list", "--environment", "none")
     assert "CLI-030" in done.stderr

@@ -1,4 +1,4 @@
-"""Hooks and the external node classifier with a real server: what is configured there happens, nothing that a request says."""
+"""Hooks and the external node classifier with a real server: the server follows its configuration, never the request."""
 
 import hmac
 import json
@@ -55,50 +55,52 @@ def call(server: Server, environment: str, body: bytes, secret: str = SECRET) ->
     return server.ask("POST", path, None, body, headers={"X-Hub-Signature-256": signature})
 
 
-def until(read: Callable[[], Any], is_so: Callable[[Any], bool]) -> Any:
-    """What is read, once it is so. Each try is a command of its own: nobody is asked all the time."""
+def until(read: Callable[[], Any], is_expected: Callable[[Any], bool]) -> Any:
+    """Read until the value satisfies the condition. Each attempt starts a command, which is slow enough without a pause."""
     deadline_s = time.monotonic() + DEADLINE_S
-    while not is_so(found := read()):
-        assert time.monotonic() < deadline_s, found
-    return found
+    while not is_expected(value := read()):
+        assert time.monotonic() < deadline_s, value
+    return value
 
 
 def environments(server: Server) -> dict[str, dict[str, Any]]:
-    return {one["name"]: one["current"] for one in server.read("env", "list")}
+    return {row["name"]: row["current"] for row in server.read("env", "list")}
 
 
 def test_signed_call_deploys_what_is_configured_and_a_replay_changes_nothing(server: Server, repository: Path) -> None:
     body = json.dumps({"ref": "refs/heads/evil", "repository": {"clone_url": "https://evil.example.org/x"}}).encode()
     came = call(server, "production", body)
     assert (came.status, came.body) == (200, {"environment": "production", "is_queued": True})
-    now = until(lambda: environments(server), lambda found: "production" in found)["production"]
+    now = until(lambda: environments(server), lambda value: "production" in value)["production"]
     assert now["commit_id"] == git(repository, "rev-parse", "main")
     assert (now["source"], now["deployed_by"]) == (f"{repository} main", "hook:production")
     assert call(server, "production", body).status == 200
     write(repository / "manifests/site.pp", SITE + "# two\n")
     git(repository, "commit", "--quiet", "-am", "two")
     call(server, "production", b"")
-    now = until(lambda: environments(server)["production"], lambda found: found["number"] != 1)
+    now = until(lambda: environments(server)["production"], lambda value: value["number"] != 1)
     assert (now["number"], now["commit_id"]) == (2, git(repository, "rev-parse", "main"))
 
 
 @pytest.mark.parametrize(
     ("environment", "secret"), [("production", "a secret that somebody guesses"), ("nowhere", SECRET), ("nowhere", "")]
 )
-def test_call_that_is_not_signed_well_is_refused_alike(server: Server, environment: str, secret: str) -> None:
+def test_call_that_is_badly_signed_is_refused_with_the_same_answer(
+    server: Server, environment: str, secret: str
+) -> None:
     came = call(server, environment, b"{}", secret)
     assert (came.status, came.body["code"]) == (401, "API-002")
     assert server.ask("POST", f"/v1/hooks/{environment}", None, b"{}").status == 401
 
 
-def test_what_is_broken_is_refused_and_noted(server: Server, repository: Path) -> None:
+def test_broken_code_is_refused_and_audited(server: Server, repository: Path) -> None:
     git(repository, "checkout", "--quiet", "-b", "test")
     write(repository / "manifests/site.pp", "node default {")
     git(repository, "commit", "--quiet", "-am", "broken")
     git(repository, "checkout", "--quiet", "main")
     assert call(server, "testing", b"{}").status == 200
-    audit = until(lambda: server.read("audit"), lambda rows: any(one["action"] == "environment.refuse" for one in rows))
-    (entry,) = [one for one in audit if one["action"] == "environment.refuse"]
+    audit = until(lambda: server.read("audit"), lambda rows: any(row["action"] == "environment.refuse" for row in rows))
+    (entry,) = [row for row in audit if row["action"] == "environment.refuse"]
     assert (entry["actor"], entry["target"]) == ("hook:testing", "testing")
     assert "manifests/site.pp:1:" in entry["detail"]["reason"]
     assert "testing" not in environments(server)
@@ -132,7 +134,7 @@ def test_example_hook_of_a_repository_calls_the_server(server: Server, repositor
     assert "is_queued" in pushed.stderr or "ENV-025" in pushed.stderr
 
 
-def test_hooks_that_others_may_read_keep_the_server_from_starting(server: Server, tmp_path: Path) -> None:
+def test_hooks_file_that_others_may_read_keep_the_server_from_starting(server: Server, tmp_path: Path) -> None:
     hooks = tmp_path / "hooks.toml"
     hooks.write_text(f'[x]\nrepository = "/x"\nref = "main"\nsecret = "{SECRET}"\n')
     hooks.chmod(0o644)

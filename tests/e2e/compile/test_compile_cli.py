@@ -39,14 +39,14 @@ def test_summary_shows_order_places_and_version() -> None:
 
 
 def test_like_nodes_share_a_version_and_get_their_own_fill() -> None:
-    one, two = (json.loads(compile_node(*facts(name), "--json", name=name)[0]) for name in ("web1", "web2"))
-    assert one["version"] == two["version"]
-    assert "web1.example.com" in json.dumps(one)
-    assert "web1.example.com" not in json.dumps(two)
-    assert "Precast::" not in json.dumps(one)
+    web1, web2 = (json.loads(compile_node(*facts(name), "--json", name=name)[0]) for name in ("web1", "web2"))
+    assert web1["version"] == web2["version"]
+    assert "web1.example.com" in json.dumps(web1)
+    assert "web1.example.com" not in json.dumps(web2)
+    assert "Precast::" not in json.dumps(web1)
 
 
-def test_trace_names_all_that_was_read() -> None:
+def test_trace_lists_all_reads() -> None:
     reads = json.loads(compile_node(*facts("web1"), "--trace", "--json")[0])
     asked = [read["question"] for read in reads]
     assert {"ask": "fact", "path": ["os", "family"]} in asked
@@ -62,17 +62,17 @@ def test_missing_facts_are_an_error_where_they_are_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "environment", "code", "said"),
+    ("words", "environment", "code", "message"),
     [
         ((), "nowhere", 66, "nowhere"),
         (("--facts", "nowhere.json"), ENVIRONMENT, 66, "nowhere.json"),
         (("--fact", "x", "--node"), ENVIRONMENT, 64, "--node"),
     ],
 )
-def test_wrong_words_are_one_clear_line(words: tuple[str, ...], environment: str, code: int, said: str) -> None:
+def test_wrong_words_are_one_clear_line(words: tuple[str, ...], environment: str, code: int, message: str) -> None:
     out, err = compile_node(*words, environment=environment, code=code)
     assert out == ""
-    assert said in err
+    assert message in err
 
 
 def test_cycle_is_named_after_the_catalog(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`precast eval` as a user runs it: values, logs, facts, modules, and what is said of wrong code and wrong arguments."""
+"""`precast eval` as a user runs it: values, logs, facts, modules, and the errors for wrong code and wrong arguments."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ def test_value_is_printed_in_puppets_notation() -> None:
     assert precast("eval", "undef").stdout == "undef\n"
 
 
-def test_string_is_printed_as_it_is() -> None:
+def test_string_is_printed_unchanged() -> None:
     assert precast("eval", '"a\\nb"').stdout == "a\nb\n"
 
 
@@ -42,7 +42,7 @@ def test_code_comes_from_standard_input() -> None:
     assert precast("eval", "-", given="[1, 2].map |$x| {\n  $x * 2\n}\n").stdout == "[2, 4]\n"
 
 
-def test_facts_fill_what_stays_open(tmp_path: Path) -> None:
+def test_facts_fill_holes(tmp_path: Path) -> None:
     facts = tmp_path / "facts.yaml"
     facts.write_text("os: {name: Debian}\nfqdn: a.example.com\n")
     done = precast("eval", "--facts", str(facts), "\"${facts['os']['name']} on ${fqdn}\"")
@@ -100,4 +100,4 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
     done = precast("eval", "--facts", missing, "1")
     assert (done.returncode, f"cannot read {missing}" in done.stderr) == (66, True)
     done = precast("eval", "--environment", missing, "1")
-    assert (done.returncode, f"{missing} is no directory" in done.stderr) == (66, True)
+    assert (done.returncode, f"{missing} is not a directory" in done.stderr) == (66, True)

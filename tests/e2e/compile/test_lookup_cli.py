@@ -58,7 +58,7 @@ def lookup(environment: Path, *words: str, node: str = "web1.example.com", code:
     return done.stdout, done.stderr
 
 
-def test_value_is_printed_as_it_is(environment: Path) -> None:
+def test_value_is_printed_unchanged(environment: Path) -> None:
     assert lookup(environment, "port")[0] == "8080\n"
     assert lookup(environment, "port", node="db1.example.com")[0] == "80\n"
     assert lookup(environment, "answer")[0] == "on Linux at 8080\n"
@@ -73,13 +73,13 @@ def test_first_key_with_a_value_counts(environment: Path) -> None:
     assert lookup(environment, "nope", "port")[0] == "8080\n"
 
 
-def test_merges_as_told_or_as_options_say(environment: Path) -> None:
+def test_values_are_merged_by_flag_or_by_lookup_options(environment: Path) -> None:
     assert json.loads(lookup(environment, "packages", "--json")[0])["value"] == ["git", "vim"]
     assert json.loads(lookup(environment, "tree", "--merge", "deep", "--json")[0])["value"] == {"a": {"x": 1, "y": 2}}
     assert "CLI-036" in lookup(environment, "tree", "--sort-merged-arrays", code=64)[1]
 
 
-def test_manifests_are_run_first_where_asked(environment: Path) -> None:
+def test_manifests_are_compiled_first_on_request(environment: Path) -> None:
     assert json.loads(lookup(environment, "packages", "--compile", "--json")[0])["value"] == ["git", "nginx", "vim"]
 
 
@@ -149,7 +149,7 @@ def test_wrong_type_and_wrong_files_are_one_clear_line(environment: Path) -> Non
     assert "unrecognized key 'pth'" in err
 
 
-def test_unknown_variable_in_a_path_is_told(environment: Path) -> None:
+def test_unknown_variable_in_a_path_is_reported(environment: Path) -> None:
     _, err = lookup(environment, "port")
     assert err == "warning: Undefined variable 'role' in a Hiera string\n"
     assert "HIERA-037" in lookup(environment, "port", "--strict", code=64)[1]

@@ -41,8 +41,8 @@ def test_validate_collects_what_it_finds_in_the_order_of_the_text(tmp_path: Path
     (tmp_path / "site.pp").write_text("$a::b = 1\nclass Foo { }\n$x = { a => 1, a => 2 }\n")
     done = precast("validate", "--json", "site.pp", cwd=tmp_path)
     report = json.loads(done.stdout)
-    found = [(each["line"], each["severity"], each["code"]) for each in report["findings"]]
-    assert found == [(1, "error", "LANG-112"), (2, "error", "LANG-120"), (3, "warning", "LANG-151")]
+    findings = [(finding["line"], finding["severity"], finding["code"]) for finding in report["findings"]]
+    assert findings == [(1, "error", "LANG-112"), (2, "error", "LANG-120"), (3, "warning", "LANG-151")]
     assert (done.returncode, report["valid"], report["files"]) == (1, False, 1)
 
 
@@ -87,7 +87,7 @@ def test_validate_reads_standard_input(arguments: list[str], given: str, code: i
         (["nowhere.pp"], "", 66, "cannot read nowhere.pp"),
         ([], "", 64, "required: FILE"),
         (["--jsn", "-"], "", 64, "did you mean '--json'?"),
-        (["-"], b"\xff", 64, "no text in UTF-8"),
+        (["-"], b"\xff", 64, "not UTF-8 text"),
         (["-"], b"a\0b", 64, "NUL byte"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Several processes on one port: killed ones come back, the service goes on, and all end together."""
+"""Several processes on one port: killed workers are restarted, the service continues, and all end together."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def workers_in_metrics(server: Server) -> set[str]:
 
 
 def until_all_serve(server: Server) -> None:
-    """Each answers with the figures of all; the test's own deadline ends this."""
+    """Wait until the metrics list all workers; the test's timeout is the deadline."""
     wanted = {str(number) for number in range(1, COUNT + 1)}
     while len(children(server)) < COUNT or workers_in_metrics(server) != wanted:
         pass
@@ -59,7 +59,7 @@ def enrol(server: Server, root: Path, name: str) -> Identity:
     return Identity(root)
 
 
-def test_killed_worker_comes_back_and_the_service_goes_on(server: Server, tmp_path: Path) -> None:
+def test_killed_worker_is_restarted_and_the_service_continues(server: Server, tmp_path: Path) -> None:
     with several(server):
         until_all_serve(server)
         node = enrol(server, tmp_path / "node", "web1")
@@ -71,7 +71,7 @@ def test_killed_worker_comes_back_and_the_service_goes_on(server: Server, tmp_pa
                 try:
                     submission.send_facts(node, server.url, {"number": number, "victim": victim})
                 except UnavailableError:
-                    # Only what stood in the line of the dead one is cut off; a client asks again.
+                    # Only requests in the backlog of the killed worker are cut off; the client retries.
                     submission.send_facts(node, server.url, {"number": number, "victim": victim})
                 answered += 1
         assert answered == 20
@@ -85,18 +85,18 @@ def test_killed_worker_comes_back_and_the_service_goes_on(server: Server, tmp_pa
     assert "Traceback" not in server_log
 
 
-def test_figures_of_all_workers_are_told_by_each(tmp_path: Path) -> None:
+def test_each_worker_reports_the_metrics_of_all(tmp_path: Path) -> None:
     server = Server.init(tmp_path / "data")
     with several(server):
         until_all_serve(server)
         for _ in range(30):
             assert server.ask("GET", "/v1/authority").status == 200
         count = re.compile(r'precast_requests_total\{worker="(\d)",route="/v1/authority",status="200"\} (\d+)')
-        found: dict[str, int] = {}
-        while sum(found.values()) < 30:  # those of the others are a second old at most
-            found = {worker: int(value) for worker, value in count.findall(server.ask("GET", "/metrics").body)}
-        assert sum(found.values()) == 30
-        print(f"thirty requests were answered by {found}")
+        counts: dict[str, int] = {}
+        while sum(counts.values()) < 30:  # the metrics of other workers are at most a second old
+            counts = {worker: int(value) for worker, value in count.findall(server.ask("GET", "/metrics").body)}
+        assert sum(counts.values()) == 30
+        print(f"thirty requests were answered by {counts}")
 
 
 def test_many_nodes_at_once_on_one_sqlite_file_are_all_acknowledged(tmp_path: Path) -> None:
@@ -113,10 +113,10 @@ def test_many_nodes_at_once_on_one_sqlite_file_are_all_acknowledged(tmp_path: Pa
                 failed.append(error)
 
         senders = [threading.Thread(target=send, args=(node,)) for node in nodes]
-        for one in senders:
-            one.start()
-        for one in senders:
-            one.join(DEADLINE_S)
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join(DEADLINE_S)
         assert failed == []
         assert "Traceback" not in server.log
 
@@ -127,7 +127,7 @@ def test_rotation_reaches_every_worker(tmp_path: Path) -> None:
         until_all_serve(server)
         assert_fine(server.enrol(tmp_path / "a", "web1", server.read("token", "enrol", "web1")["token"]))
         assert_fine(server.command("ca", "rotate"))
-        # Whichever worker answers knows what any of them has signed.
+        # Every worker accepts the certificates that any of them has signed.
         assert_fine(precast("agent", "renew", "--url", server.url, "--root", tmp_path / "a"))
         for _ in range(12):
             came = server.ask("POST", "/v1/facts", node=tmp_path / "a/var/lib/precast/agent")
@@ -152,7 +152,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
         workers = children(server)
         assert server.stop(signal.SIGKILL) == -signal.SIGKILL
         while any(map(is_alive, workers)):
-            pass  # each ends what is under way; the test's own deadline ends this
+            pass  # each worker finishes its requests; the test's timeout is the deadline
         server.start()
         assert server.ask("GET", "/health/ready").status == 200
 

@@ -1,4 +1,4 @@
-"""Our facts beside those of the real facter, on this machine and in a network made for it: what both know is equal.
+"""Compares our facts with those of the real facter, on this machine and in a test network: facts that both have are equal.
 
 The differences that are meant stand in `MEANT` and `NOT_OURS`, each with its reason; docs/explanation/facts.md tells them to users.
 """
@@ -18,7 +18,7 @@ from precast.agent.facts.volatile import is_volatile
 
 PRECAST = Path(sys.executable).with_name("precast")
 
-# Facts of both whose values differ on purpose.
+# Facts that both have, with values that differ on purpose.
 MEANT = {
     "processors.isa": "`uname -p` says unknown on Debian; ours is the hardware's name",
     "hardwareisa": "as processors.isa",
@@ -31,7 +31,7 @@ MEANT = {
     "uptime_hours": "changes between the two collections",
     "uptime_days": "changes between the two collections",
 }
-# Facts of facter alone.
+# Facts that only facter has.
 NOT_OURS = {
     "facterversion": "there is no facter; precastversion instead",
     "ruby": "there is no Ruby",
@@ -55,7 +55,7 @@ def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 
 
 def asked(*command: str | Path) -> Leaves:
-    # Facter exits with 1 for any file that it could not read, and prints all the same.
+    # Facter exits with 1 for any file that it could not read, and still prints its facts.
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout, done.stderr
     return dict(leaves(json.loads(done.stdout)))
@@ -100,7 +100,7 @@ exec "$@"
 
 
 def in_a_namespace(*command: str | Path) -> list[str]:
-    """The command in a network namespace of its own; skips where there can be none."""
+    """The command in a network namespace of its own; skips the test where namespaces are not available."""
     alone = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--net"]
     if shutil.which("unshare") is None or subprocess.run([*alone, "true"], capture_output=True).returncode != 0:
         pytest.skip("network namespaces cannot be made here")
@@ -108,21 +108,21 @@ def in_a_namespace(*command: str | Path) -> list[str]:
 
 
 def test_network_namespace_without_anything_has_loopback_only() -> None:
-    """Also where /sys still shows the interfaces of the namespace that it was mounted in."""
-    found = asked(*in_a_namespace(PRECAST, "facts", "local", "--json", "networking.interfaces"))
-    assert ("networking.interfaces", "lo", "mtu") in found
-    assert not any(path[1].startswith("e") for path in found)
-    assert not any(path[-1] in ("ip", "ip6") for path in found)
+    """This holds although /sys still shows the interfaces of the namespace in which it was mounted."""
+    facts = asked(*in_a_namespace(PRECAST, "facts", "local", "--json", "networking.interfaces"))
+    assert ("networking.interfaces", "lo", "mtu") in facts
+    assert not any(path[1].startswith("e") for path in facts)
+    assert not any(path[-1] in ("ip", "ip6") for path in facts)
 
 
 @pytest.mark.needs("ip")
-def test_network_with_aliases_and_several_addresses_is_told() -> None:
+def test_network_with_aliases_and_several_addresses_is_reported() -> None:
     words = in_a_namespace("sh", "-c", NETWORK, "sh", PRECAST, "facts", "local", "--json", "networking")
-    found = {path[1:]: value for path, value in asked(*words).items()}
-    assert found["interfaces", "lo", "ip"] == "192.0.2.7"
-    assert found["interfaces", "lo:1", "ip"] == "198.51.100.7"
-    assert found["interfaces", "lo", "ip6"] == "2001:db8::7"
-    assert found["interfaces", "lo", "netmask6"] == "ffff:ffff:ffff:ffff::"
+    facts = {path[1:]: value for path, value in asked(*words).items()}
+    assert facts["interfaces", "lo", "ip"] == "192.0.2.7"
+    assert facts["interfaces", "lo:1", "ip"] == "198.51.100.7"
+    assert facts["interfaces", "lo", "ip6"] == "2001:db8::7"
+    assert facts["interfaces", "lo", "netmask6"] == "ffff:ffff:ffff:ffff::"
 
 
 @pytest.mark.needs("ip")

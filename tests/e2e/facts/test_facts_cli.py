@@ -30,14 +30,15 @@ def test_facts_of_this_machine_as_json_are_one_document_without_warnings(
     here: "subprocess.CompletedProcess[str]",
 ) -> None:
     assert (here.returncode, here.stderr) == (0, "")
-    found = json.loads(here.stdout)
-    assert found["kernelrelease"] == os.uname().release
-    assert found["os"]["hardware"] == os.uname().machine
-    assert found["precastversion"] == __version__
+    collected = json.loads(here.stdout)
+    assert collected["kernelrelease"] == os.uname().release
+    assert collected["os"]["hardware"] == os.uname().machine
+    assert collected["precastversion"] == __version__
     assert (
-        found["processors"]["count"] == len(os.sched_getaffinity(0)) or found["processors"]["count"] == os.cpu_count()
+        collected["processors"]["count"] == len(os.sched_getaffinity(0))
+        or collected["processors"]["count"] == os.cpu_count()
     )
-    assert list(found) == sorted(found)
+    assert list(collected) == sorted(collected)
 
 
 def test_facts_without_paths_are_one_line_each(tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ def test_interrupt_ends_a_program_that_is_being_run(tmp_path: Path) -> None:
     place, pipe = tmp_path / "facts.d", tmp_path / "pipe"
     place.mkdir(mode=0o755)
     os.mkfifo(pipe)
-    # A pipe holds 64 KB: once more is written, the command is known to read.
+    # A pipe holds 64 KB: when more has been written, the command must be reading.
     (place / "run").write_text(f"#!/bin/sh\nhead -c 200000 /dev/zero\necho $$ > {pipe}\nexec sleep 600\n")
     (place / "run").chmod(0o755)
     command = subprocess.Popen([PRECAST, "facts", "local", "--facts-d", place], stdout=subprocess.DEVNULL)
@@ -108,8 +109,8 @@ def test_external_facts_of_a_directory_override_and_warn(tmp_path: Path) -> None
     (tmp_path / "site.yaml").write_text("site: Mainz\ntimezone: MOON\n")
     (tmp_path / "broken.json").write_text("{")
     done = facts("--json", "--facts-d", tmp_path)
-    found = json.loads(done.stdout)
-    assert (done.returncode, found["site"], found["timezone"]) == (0, "Mainz", "MOON")
+    collected = json.loads(done.stdout)
+    assert (done.returncode, collected["site"], collected["timezone"]) == (0, "Mainz", "MOON")
     assert done.stderr.startswith(f"precast: warning: {tmp_path}/broken.json has no valid facts: it is not valid JSON")
     assert done.stderr.count("\n") == 1
 

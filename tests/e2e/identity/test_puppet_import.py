@@ -1,4 +1,4 @@
-"""A site with Puppet agents moves to Precast: they are known by the certificates they have, and get ours by them.
+"""A site with Puppet agents moves to Precast: the server knows them by their Puppet certificates and issues ours for these.
 
 A real puppetserver takes minutes to start and is not part of this; the layout is made by hand, by openssl, and where Debian's
 ruby-puppetserver-ca-cli is installed by Puppet's own tool, without a server.
@@ -29,7 +29,7 @@ def init(data: Path, cadir: Path) -> tuple[Server, dict[str, object]]:
 
 
 def status(server: Server, ssldir: Path, name: str) -> int:
-    """How a Puppet agent is answered, by its own key, certificate and trust."""
+    """The HTTP status of a request with a Puppet agent's own key, certificate and trust."""
     context = ssl.create_default_context(cafile=str(ssldir / "certs/ca.pem"))
     context.load_cert_chain(ssldir / f"certs/{name}.pem", ssldir / f"private_keys/{name}.pem")
     connection = HTTPSConnection("127.0.0.1", server.port, context=context, timeout=DEADLINE_S)
@@ -58,12 +58,12 @@ def test_puppet_agents_are_known_and_move_over(tmp_path: Path, has_intermediate:
     with running(site) as server:
         assert status(server, web, "web1.example.com") == 400
         assert status(server, tmp_path / "stolen", "stolen.example.com") == 401
-        # Puppet's authority has given it after the import: we do not know it.
+        # Puppet's authority issued this certificate after the import, so the server does not know it.
         assert status(server, tmp_path / "later", "later.example.com") == 401
         rows = {row["node"]: row for row in server.read("ca", "list")}
         assert rows["web1.example.com"]["extensions"] == {"pp_role": "web"}
         assert rows["stolen.example.com"]["revoked_why"] == "revoked in Puppet"
-        # The name is taken by whoever has the certificate.
+        # Only the holder of the certificate can use the name.
         token = server.read("token", "enrol", "*", "--uses", "3")["token"]
         assert_refused(server.enrol(tmp_path / "thief", "web1.example.com", token), 73, "CA-005")
         assert_refused(adopt(server, tmp_path / "s", tmp_path / "stolen", "stolen.example.com"), 77, "CA-007")
@@ -78,7 +78,7 @@ def test_puppet_agents_are_known_and_move_over(tmp_path: Path, has_intermediate:
         assert [row["extensions"] for row in server.read("ca", "list") if row["node"] == "web1.example.com"] == [
             {"pp_role": "web"}
         ] * 2
-        # A new machine needs nothing of Puppet.
+        # A new machine enrols without anything from Puppet.
         assert_fine(server.enrol(tmp_path / "new", "new1.example.com", token))
         assert_refused(server.command("ca", "rotate", "--finish"), 73, "CA-013", "db1.example.com")
         assert_fine(adopt(server, tmp_path / "db-root", tmp_path / "db", "db1.example.com"))
@@ -177,7 +177,7 @@ def test_authority_made_by_puppets_own_tool_is_taken_over(tmp_path: Path) -> Non
         assert server.ask("POST", "/v1/facts", node=tmp_path / "root/var/lib/precast/agent").status == 400
 
 
-def test_import_of_what_is_no_authority_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_import_of_an_invalid_authority_leaves_nothing_behind(tmp_path: Path) -> None:
     ran = precast("server", "init", "--data", tmp_path / "data", "--import-puppet-ca", tmp_path)
     assert_refused(ran, 64, "CA-016", "ca_crt.pem")
     assert not (tmp_path / "data").exists()

@@ -1,4 +1,4 @@
-"""A machine without a token: it asks, an operator compares fingerprints and decides, it picks up its certificate."""
+"""A machine without a token: it sends a request, an operator compares fingerprints and decides, and the machine fetches its certificate."""
 
 import re
 import subprocess
@@ -55,14 +55,14 @@ def test_machine_that_waits_gets_its_certificate_when_it_is_signed(server: Serve
     assert "web1 is enrolled" in out
     state = tmp_path / "var/lib/precast/agent"
     assert server.ask("POST", "/v1/facts", node=state).body["code"] == "API-004"  # known as a node, and sent no body
-    (known,) = [one for one in server.read("ca", "list") if one["node"] == "web1"]
+    (known,) = [row for row in server.read("ca", "list") if row["node"] == "web1"]
     assert known["extensions"] == {"pp_role": "web"}
 
 
-def test_machine_that_asks_once_is_told_what_the_operator_needs(server: Server, tmp_path: Path) -> None:
+def test_machine_that_asks_once_prints_what_the_operator_needs(server: Server, tmp_path: Path) -> None:
     ran = ask(server, tmp_path, "web2")
     assert_refused(ran, 75, "AGENT-006", "waits for an operator")
-    (row,) = [one for one in server.read("ca", "list", "--pending") if one["node"] == "web2"]
+    (row,) = [row for row in server.read("ca", "list", "--pending") if row["node"] == "web2"]
     assert f"precast ca sign web2 --fingerprint {row['fingerprint']}" in ran.err
     assert_refused(server.command("ca", "sign", "web2", "--fingerprint", "0" * 64), 66, "CA-010")
     assert_fine(server.command("ca", "sign", "web2", "--fingerprint", row["fingerprint"]))
@@ -71,7 +71,7 @@ def test_machine_that_asks_once_is_told_what_the_operator_needs(server: Server, 
     assert_refused(ask(server, tmp_path / "other", "web2"), 73, "CA-005")
 
 
-def test_rejected_machine_is_told_and_does_not_wait_on(server: Server, tmp_path: Path) -> None:
+def test_rejected_machine_stops_waiting_with_an_error(server: Server, tmp_path: Path) -> None:
     assert_refused(ask(server, tmp_path, "web3"), 75, "AGENT-006")
     assert_fine(server.command("ca", "reject", "web3", "--why", "not ours"))
     assert_refused(precast(*words(server, tmp_path, "web3"), "--wait", "60"), 77, "CA-008")
@@ -83,4 +83,4 @@ def test_request_to_another_authority_is_not_sent(server: Server, tmp_path: Path
     assert_refused(precast(*line[:-1], "0" * 64), 77, "AGENT-002")
     assert_refused(precast(*line[:-1], "abc"), 64, "CLI-001")
     assert_refused(precast(*line[:-2]), 64, "CLI-028")
-    assert "web4" not in [one["node"] for one in server.read("ca", "list", "--pending")]
+    assert "web4" not in [row["node"] for row in server.read("ca", "list", "--pending")]

@@ -30,7 +30,7 @@ def renew(server: Server, root: Path) -> CommandResult:
 
 
 def is_known(server: Server, state: Path, trust: Path | None = None) -> bool:
-    """Whether a node is served, as itself and by its own trust or another."""
+    """Whether the server answers a node that uses its own certificate, and its own trust or another file."""
     with closing(connect(server, state, trust or state / "authority.pem")) as connection:
         try:
             connection.request("POST", "/v1/facts", b"")
@@ -45,8 +45,8 @@ def connect(server: Server, state: Path, trust: Path) -> HTTPSConnection:
     return HTTPSConnection("127.0.0.1", server.port, context=context, timeout=DEADLINE_S)
 
 
-def trusting(server: Server, file: Path) -> CommandResult:
-    """A command of a person who trusts what is in this file."""
+def run_trusting(server: Server, file: Path) -> CommandResult:
+    """Run a command as a person who trusts the certificates in this file."""
     return precast("node", "list", env={**server.env, "PRECAST_CA": str(file)})
 
 
@@ -54,7 +54,7 @@ def certificates_in(path: Path) -> int:
     return path.read_text().count("BEGIN CERTIFICATE")
 
 
-def test_rotation_goes_on_without_anyone_being_cut_off(server: Server, tmp_path: Path) -> None:
+def test_rotation_disconnects_no_node(server: Server, tmp_path: Path) -> None:
     first, second = enrol(server, tmp_path / "a", "web1"), enrol(server, tmp_path / "b", "web2")
     assert is_known(server, first)
     assert is_known(server, second)
@@ -62,7 +62,7 @@ def test_rotation_goes_on_without_anyone_being_cut_off(server: Server, tmp_path:
     old = tmp_path / "old.pem"
     old.write_bytes(server.authority.read_bytes())
 
-    # A connection that is open all the time.
+    # This connection stays open during the whole rotation.
     open_one = connect(server, first, old)
 
     def is_still_served() -> bool:
@@ -77,16 +77,16 @@ def test_rotation_goes_on_without_anyone_being_cut_off(server: Server, tmp_path:
     assert is_still_served()
     open_one.close()
 
-    # Whoever trusts only the old one is served, and whoever trusts only the new one.
-    assert_fine(trusting(server, old))
+    # The server answers clients that trust only the old authority, and clients that trust only the new one.
+    assert_fine(run_trusting(server, old))
     bundle = server.command("ca", "bundle")
     assert_fine(bundle)
     new = tmp_path / "new.pem"
     new.write_text(bundle.out.split("-----END CERTIFICATE-----\n")[0] + "-----END CERTIFICATE-----\n")
     assert new.read_bytes() not in old.read_bytes()
-    assert_fine(trusting(server, new))
+    assert_fine(run_trusting(server, new))
     assert is_known(server, first)
-    # Tokens of before and of now enrol.
+    # Tokens from before and after the rotation enrol nodes.
     assert_fine(server.enrol(tmp_path / "c", "web3", early))
     assert is_known(server, enrol(server, tmp_path / "d", "web4"))
 
@@ -96,34 +96,34 @@ def test_rotation_goes_on_without_anyone_being_cut_off(server: Server, tmp_path:
         assert_fine(renew(server, root))
     assert certificates_in(first / "authority.pem") == 2
     assert is_known(server, first)
-    # web2 has a new certificate that nobody has seen yet: the old one may still be its only one.
+    # web2 has renewed but not used its new certificate: the old one may still be its only one.
     assert server.read("ca", "rotate", "--status")["in_use_by"] == ["web2"]
     assert is_known(server, second)
     done = server.read("ca", "rotate", "--finish")
     assert (done["current"], done["others"]) == (began["current"], [])
 
     assert is_known(server, first)
-    assert_fine(trusting(server, new))
-    assert_refused(trusting(server, old), 77, "HTTP-003")
+    assert_fine(run_trusting(server, new))
+    assert_refused(run_trusting(server, old), 77, "HTTP-003")
     assert certificates_in(server.authority) == 1
     assert_fine(renew(server, tmp_path / "a"))
     assert certificates_in(first / "authority.pem") == 1
     assert_refused(server.command("ca", "rotate", "--finish"), 73, "CA-015")
     deeds = [row["action"] for row in server.read("audit") if row["action"].startswith("authority.")]
     assert deeds == ["authority.retire", "authority.rotate", "authority.prepare"]
-    # What was rotated is still there after a restart, and can be rotated again.
+    # The rotation survives a restart, and the authority can be rotated again.
     server.stop()
     server.start()
     assert is_known(server, first)
     assert server.read("ca", "rotate")["current"] != began["current"]
 
 
-def test_finish_by_force_takes_back_what_is_in_use(server: Server, tmp_path: Path) -> None:
+def test_forced_finish_revokes_certificates_in_use(server: Server, tmp_path: Path) -> None:
     state = enrol(server, tmp_path / "a", "web1")
     assert is_known(server, state)
     assert_fine(server.command("ca", "rotate"))
     assert_fine(server.command("ca", "rotate", "--finish", "--force"))
-    # The certificate is refused at the handshake, and the node does not trust the server any more either.
+    # The certificate is refused at the handshake, and the node no longer trusts the server either.
     assert not is_known(server, state)
     assert not is_known(server, state, server.authority)
     (row,) = server.read("ca", "list")
@@ -153,7 +153,7 @@ def test_prepared_successor_is_trusted_by_another_server_before_it_signs(server:
     with running(other):
         rotated = server.read("ca", "rotate")
         assert rotated["current"] in prepared["others"]
-        # The other one signs with the old key still, and knows those of the new.
+        # The other server still signs with the old key, and accepts certificates of the new one.
         assert is_known(other, enrol(server, tmp_path / "a", "web1"))
         assert is_known(server, enrol(other, tmp_path / "b", "web2"))
         copy()

@@ -1,4 +1,4 @@
-"""The certificate of a server that runs for months: made anew on an open port, while a connection goes on."""
+"""A server that runs for months renews its certificate on an open port, while a connection stays open."""
 
 import asyncio
 import ssl
@@ -19,7 +19,7 @@ PERIOD = SERVER_FOR - RENEW_BEFORE
 
 
 def ask(connection: HTTPSConnection) -> bytes:
-    """Asks for health; the certificate that the server has shown."""
+    """Request the health page, and return the certificate that the server presented."""
     connection.request("GET", "/health/live")
     came = connection.getresponse()
     assert (came.status, came.read()) == (200, b'{"status":"live"}')
@@ -28,7 +28,7 @@ def ask(connection: HTTPSConnection) -> bytes:
 
 
 async def story(directory: Path) -> None:
-    # OpenSSL goes by the machine's time, so the story must end about now.
+    # OpenSSL uses the machine's time, so the simulated time must end at about the present.
     clock = ManualClock(datetime.now(UTC) - PERIOD)
     async with serving(directory, clock) as (tls, port, authority):
 

@@ -1,4 +1,4 @@
-"""Runs over the fleet: a real server, three real daemons, real commands; what breaks is killed."""
+"""Jobs over the fleet with a real server, three real daemons and real commands; servers and agents are killed on the way."""
 
 import json
 import re
@@ -31,7 +31,7 @@ PROFILE = """class profile {
 
 
 class Fleet:
-    """Three nodes with daemons that run, what is released to them, and commands against them."""
+    """Three nodes with running daemons and released catalogs, and the commands that act on them."""
 
     def __init__(self, site: Site, directory: Path) -> None:
         self.site = site
@@ -84,19 +84,19 @@ class Fleet:
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     directory = tmp_path_factory.mktemp("runs")
     with Site(directory / "site") as site:
-        made = Fleet(site, directory)
+        created = Fleet(site, directory)
         try:
-            for agent in made.agents.values():
+            for agent in created.agents.values():
                 agent.start()
-            for agent in made.agents.values():
+            for agent in created.agents.values():
                 agent.until_settled()
             site.run("node", "policy", "set", *NODES, "--enforce", "triggered")
-            for agent in made.agents.values():
+            for agent in created.agents.values():
                 agent.until(lambda status: status.get("policy", {}).get("enforce") == "triggered")
-            made.release()
-            yield made
+            created.release()
+            yield created
         finally:
-            for agent in made.agents.values():
+            for agent in created.agents.values():
                 if agent.process is not None:
                     agent.kill()
 
@@ -107,55 +107,55 @@ def commander(fleet: Fleet) -> str:
 
 
 def steps_of(answer: Any) -> dict[str, Any]:
-    return {one["node"]: one for one in answer["steps"]}
+    return {step["node"]: step for step in answer["steps"]}
 
 
-def test_run_over_three_nodes_tells_who_changed_and_who_failed_and_why(fleet: Fleet) -> None:
+def test_run_over_three_nodes_reports_changes_and_failures_with_reasons(fleet: Fleet) -> None:
     for name in NODES:
         (fleet.agents[name].root / "etc/motd").unlink(missing_ok=True)
-    said = fleet.command("run", *NODES, "--why", "a test", code=4)
-    assert re.search(r"^web1 +done +1 changed of \d+", said, re.MULTILINE)
-    assert re.search(r"^web2 +failed +1 changed, 1 failed", said, re.MULTILINE)
-    assert "done: 2 done, 1 failed, in" in said
+    output = fleet.command("run", *NODES, "--why", "a test", code=4)
+    assert re.search(r"^web1 +done +1 changed of \d+", output, re.MULTILINE)
+    assert re.search(r"^web2 +failed +1 changed, 1 failed", output, re.MULTILINE)
+    assert "done: 2 done, 1 failed, in" in output
     for name in NODES:
         assert (fleet.agents[name].root / "etc/motd").read_text() == f"Hello to {name}.\n"
-    (report,) = re.findall(r"precast report show ([0-9a-f-]{36})", said)
+    (report,) = re.findall(r"precast report show ([0-9a-f-]{36})", output)
     shown = fleet.command("report", "show", report, code=4)
     assert "declared at modules/profile/manifests/init.pp:6  file { '/no/such/place': content => 'x' }" in shown
     assert f"production version 1, commit {fleet.commit[:12]}" in shown
     assert "release 1," in shown
     again = fleet.read("run", *NODES, "--noop", "--detailed-exitcodes", code=2)
     assert again["run"]["counts"] == {"done": 3}
-    looked = steps_of(again)["web2"]["result"]
-    assert (looked["is_noop"], looked["pending"]) == (True, 1)
+    result = steps_of(again)["web2"]["result"]
+    assert (result["is_noop"], result["pending"]) == (True, 1)
     listed = fleet.read("run", "list")
-    assert [one["state"] for one in listed[:2]] == ["done", "done"]
+    assert [job["state"] for job in listed[:2]] == ["done", "done"]
     assert fleet.read("run", "show", listed[1]["id"])["run"]["why"] == "a test"
     assert fleet.read("report", "list", "--order", listed[1]["id"], "--failed")[0]["node"] == "web2"
 
 
 def test_batches_stop_at_the_first_failure(fleet: Fleet) -> None:
-    told = fleet.read("run", *NODES, "--batch", "1", code=4)
-    states = {node: one["state"] for node, one in steps_of(told).items()}
-    assert (told["run"]["state"], states) == ("halted", {"web1": "done", "web2": "failed", "web3": "left-out"})
+    answer = fleet.read("run", *NODES, "--batch", "1", code=4)
+    states = {node: step["state"] for node, step in steps_of(answer).items()}
+    assert (answer["run"]["state"], states) == ("halted", {"web1": "done", "web2": "failed", "web3": "left-out"})
 
 
-def test_command_streams_what_it_says_where_the_node_allows_it(fleet: Fleet, commander: str) -> None:
+def test_command_output_is_streamed_where_the_node_allows_commands(fleet: Fleet, commander: str) -> None:
     script = "echo one; echo two >&2; exit $(basename $PWD | tr -dc 2)"
-    said = fleet.command("exec", *NODES, "--", "sh", "-c", script, code=4, token=commander)
-    assert re.search(r"^web1 +\| one$", said, re.MULTILINE)
-    assert re.search(r"^web2 +! two$", said, re.MULTILINE)
-    assert re.search(r"^web1 +done", said, re.MULTILINE)
-    assert re.search(r"^web2 +failed +it ended with 2", said, re.MULTILINE)
-    assert re.search(r"^web3 +not run +this node runs no commands: allow_exec is not set", said, re.MULTILINE)
-    (noted,) = [one for one in fleet.site.run("audit", "--limit", "5") if one["action"] == "command.run"]
-    assert noted["detail"]["argv"] == ["sh", "-c", script]
-    told = fleet.read("exec", "web1", "--deadline", "2s", "--", "sleep", "600", code=4, token=commander)
-    assert steps_of(told)["web1"]["message"] == "it took too long and was ended"
-    told = fleet.read("exec", "web1", "--output", "20", "--", "seq", "100", token=commander)
-    assert steps_of(told)["web1"]["result"]["cut_bytes"] > 200
-    told = fleet.read("exec", "web1", "--", "/no/such", code=4, token=commander)
-    assert steps_of(told)["web1"]["message"] == "/no/such cannot be run: No such file or directory"
+    output = fleet.command("exec", *NODES, "--", "sh", "-c", script, code=4, token=commander)
+    assert re.search(r"^web1 +\| one$", output, re.MULTILINE)
+    assert re.search(r"^web2 +! two$", output, re.MULTILINE)
+    assert re.search(r"^web1 +done", output, re.MULTILINE)
+    assert re.search(r"^web2 +failed +it ended with 2", output, re.MULTILINE)
+    assert re.search(r"^web3 +did not run +this node runs no commands: allow_exec is not set", output, re.MULTILINE)
+    (entry,) = [row for row in fleet.site.run("audit", "--limit", "5") if row["action"] == "command.run"]
+    assert entry["detail"]["argv"] == ["sh", "-c", script]
+    answer = fleet.read("exec", "web1", "--deadline", "2s", "--", "sleep", "600", code=4, token=commander)
+    assert steps_of(answer)["web1"]["message"] == "it took too long and was ended"
+    answer = fleet.read("exec", "web1", "--output", "20", "--", "seq", "100", token=commander)
+    assert steps_of(answer)["web1"]["result"]["cut_bytes"] > 200
+    answer = fleet.read("exec", "web1", "--", "/no/such", code=4, token=commander)
+    assert steps_of(answer)["web1"]["message"] == "/no/such cannot be run: No such file or directory"
 
 
 def test_command_needs_a_role_of_its_own(fleet: Fleet, commander: str) -> None:
@@ -164,11 +164,11 @@ def test_command_needs_a_role_of_its_own(fleet: Fleet, commander: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "answer"),
     [
         (("run", "nobody"), 66, "[NODE-001]"),
         (("run",), 64, "[TARGET-005]"),
-        (("run", "web1", "--batch", "0"), 64, "neither a number nor a share"),
+        (("run", "web1", "--batch", "0"), 64, "neither a number nor a percentage"),
         (("run", "web1", "--wait", "soon"), 64, "not a duration"),
         (("run", "web1", "--nop"), 64, "did you mean '--noop'?"),
         (("run", "show", "nothing"), 66, "[RUN-001]"),
@@ -176,19 +176,19 @@ def test_command_needs_a_role_of_its_own(fleet: Fleet, commander: str) -> None:
         (("exec", "web1"), 64, "no command"),
     ],
 )
-def test_mistake_is_told_in_a_line(fleet: Fleet, words: tuple[str, ...], code: int, told: str) -> None:
-    assert told in fleet.command(*words, code=code)
+def test_mistake_is_reported_in_one_line(fleet: Fleet, words: tuple[str, ...], code: int, answer: str) -> None:
+    assert answer in fleet.command(*words, code=code)
 
 
-def test_who_is_away_is_said_and_waited_for_only_if_asked(fleet: Fleet) -> None:
+def test_node_that_is_away_is_reported_and_waited_for_only_on_request(fleet: Fleet) -> None:
     agent = fleet.agents["web3"]
     agent.stop()
     try:
         end_s = time.monotonic() + DEADLINE_S
         while fleet.read("run", "web3", "--noop", code=1)["run"]["counts"] != {"away": 1}:
             assert time.monotonic() < end_s
-        said = fleet.command("run", "web1", "web3", "--noop", code=1)
-        assert re.search(r"^web3 +away +it is not connected", said, re.MULTILINE)
+        output = fleet.command("run", "web1", "web3", "--noop", code=1)
+        assert re.search(r"^web3 +away +it is not connected", output, re.MULTILINE)
         run = fleet.read("run", "web3", "--noop", "--wait-away", "10m", "--detach")["id"]
         assert fleet.command("run", "web3", "--noop", "--wait-away", "10m", "--wait", "1s", code=3)
     finally:
@@ -199,27 +199,27 @@ def test_who_is_away_is_said_and_waited_for_only_if_asked(fleet: Fleet) -> None:
     assert view["counts"] == {"done": 1}
 
 
-def test_order_to_enforce_that_the_policy_forbids_says_why_it_only_looked(fleet: Fleet) -> None:
+def test_order_to_enforce_that_the_policy_forbids_says_why_it_was_a_no_op(fleet: Fleet) -> None:
     agent = fleet.agents["web1"]
     (agent.root / "etc/motd").unlink(missing_ok=True)
     fleet.site.run("node", "policy", "set", "web1", "--enforce", "never")
     try:
         agent.until(lambda status: status["policy"]["enforce"] == "never")
-        said = fleet.command("run", "web1")
+        output = fleet.command("run", "web1")
         why = "its policy permits no run to enforce"
-        assert re.search(rf"^web1 +done +1 would change.* of \d+; no-op: {why}", said, re.MULTILINE), said
+        assert re.search(rf"^web1 +done +1 pending.* of \d+; no-op: {why}", output, re.MULTILINE), output
         (report,) = fleet.read("report", "list", "--node", "web1", "--most", "1")
         assert (report["mode"], report["state"], report["why"]) == ("noop", "ended", why)
-        assert re.search(rf"^only looked +{why}$", fleet.command("report", "show", report["id"]), re.MULTILINE)
+        assert re.search(rf"^no-op +{why}$", fleet.command("report", "show", report["id"]), re.MULTILINE)
         assert not (agent.root / "etc/motd").exists()
-        # Who asks only for a look is told nothing of the kind.
-        assert "only looked" not in fleet.command("run", "web1", "--noop")
+        # A job that asks for a no-op gets no such reason.
+        assert "no-op" not in fleet.command("run", "web1", "--noop")
     finally:
         fleet.site.run("node", "policy", "set", "web1", "--enforce", "triggered")
         agent.until(lambda status: status["policy"]["enforce"] == "triggered")
 
 
-def test_order_that_expired_while_its_node_was_away_is_never_begun_and_said(fleet: Fleet) -> None:
+def test_order_that_expired_while_its_node_was_away_never_begins_and_is_reported(fleet: Fleet) -> None:
     agent = fleet.agents["web3"]
     agent.stop()
     motd = agent.root / "etc/motd"
@@ -237,18 +237,18 @@ def test_order_that_expired_while_its_node_was_away_is_never_begun_and_said(flee
         pass
     step = steps_of(answer)["web3"]
     assert (answer["run"]["counts"], step["state"]) == ({"not-run": 1}, "not-run")
-    assert "it was to begin before " in step["message"]
+    assert "it had to begin before " in step["message"]
     assert re.search(
-        r"^web3 +not run +.*it was to begin before ", fleet.command("run", "show", run["id"]), re.MULTILINE
+        r"^web3 +did not run +.*it had to begin before ", fleet.command("run", "show", run["id"]), re.MULTILINE
     )
     (report,) = fleet.read("report", "list", "--order", run["id"])
     assert (report["state"], report["why"].partition(":")[0]) == ("not-run", "expired")
-    assert "not run: expired: it was to begin before " in fleet.command("report", "show", report["id"], code=4)
+    assert "did not run: expired: it had to begin before " in fleet.command("report", "show", report["id"], code=4)
     assert not motd.exists()
 
 
-def test_server_killed_in_the_middle_is_followed_by_its_next_start(fleet: Fleet, commander: str) -> None:
-    """One at a time; the first command waits until the server is gone and lets go when it is back."""
+def test_server_killed_in_the_middle_does_not_end_the_job(fleet: Fleet, commander: str) -> None:
+    """One node at a time; the first command waits until the server was killed, and ends when it runs again."""
     gate = fleet.site.directory / "gate"
     script = f"while [ ! -e {gate} ]; do sleep 0.1; done; echo through"
     words = ["exec", "web1", "web2", "--at-once", "1", "--", "sh", "-c", script]
@@ -265,15 +265,15 @@ def test_server_killed_in_the_middle_is_followed_by_its_next_start(fleet: Fleet,
     fleet.site.kill()
     gate.touch()
     fleet.site.start()
-    said, _ = watching.communicate(timeout=120)
-    assert watching.returncode == 0, said
-    assert re.search(r"^web1 +\| through$", said, re.MULTILINE)
-    assert re.search(r"^web2 +\| through$", said, re.MULTILINE)
-    assert "the run is stored, trying again" in said
-    assert "done: 2 done" in said
+    output, _ = watching.communicate(timeout=120)
+    assert watching.returncode == 0, output
+    assert re.search(r"^web1 +\| through$", output, re.MULTILINE)
+    assert re.search(r"^web2 +\| through$", output, re.MULTILINE)
+    assert "the run is stored, trying again" in output
+    assert "done: 2 done" in output
 
 
-def test_agent_killed_in_the_middle_is_told_and_nothing_is_done_twice(fleet: Fleet, commander: str) -> None:
+def test_agent_killed_in_the_middle_is_reported_and_nothing_is_done_twice(fleet: Fleet, commander: str) -> None:
     agent = fleet.agents["web1"]
     marks = fleet.site.directory / "marks"
     script = f"echo x >> {marks}; echo $$ > {marks}.pid; sleep 600"
@@ -291,6 +291,6 @@ def test_agent_killed_in_the_middle_is_told_and_nothing_is_done_twice(fleet: Fle
     step = steps_of(answer)["web1"]
     assert (step["state"], step["message"]) == (
         "failed",
-        "the command was broken off: what ran it was ended from outside",
+        "the command was broken off: the process that ran it was ended from outside",
     )
     assert marks.read_text() == "x\n"

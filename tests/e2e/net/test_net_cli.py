@@ -116,10 +116,10 @@ def test_export_and_import_lead_back_to_the_same_net(example: Path, tmp_path: Pa
     [
         (["check", "no-such.net"], "", 66, "cannot read no-such.net: No such file or directory [CLI-010]"),
         (["check", "/"], "", 66, "cannot read /: Is a directory [CLI-010]"),
-        (["check", "-"], b"\xff\xfe", 64, "standard input is no text in UTF-8: byte 0 is invalid [CLI-011]"),
+        (["check", "-"], b"\xff\xfe", 64, "standard input is not UTF-8 text: byte 0 is invalid [CLI-011]"),
         (["check", "-"], b"step\0", 64, "it contains a NUL byte [CLI-011]"),
         (["check", "-"], "stepp a", 64, "standard input:1:1: error: 'stepp' is not a statement"),
-        (["check", "-", "--bound", "0"], "", 64, "'0' is no whole number from 1"),
+        (["check", "-", "--bound", "0"], "", 64, "'0' is not a whole number from 1"),
         (["chekc", "-"], "", 64, "did you mean 'check'?"),
         (["draw", "-", "--format", "png"], "", 64, "unknown --format 'png'; choose one of: svg, dot"),
         (["simulate", UPGRADE, "--fail", "Exec[smoke tset]"], "", 66, "did you mean Exec[smoke test]? [NET-030]"),

@@ -49,7 +49,7 @@ def test_node_from_enrolment_to_purge(server: Server, tmp_path: Path) -> None:
 
     ran = server.command("node", "set", "web*", "role", "web::front")
     assert (ran.code, ran.out) == (0, "web1.test: role is web::front\nweb2.test: role is web::front\n")
-    assert server.command("node", "set", "web*", "role", "web::front").out == "nothing to do: it is so already\n"
+    assert server.command("node", "set", "web*", "role", "web::front").out == "nothing to do: nothing changes\n"
     assert_fine(server.command("node", "set", "web2.test", "role", "--clear"))
     assert [row["name"] for row in server.read("node", "list", "role ~ '^web'")] == ["web1.test"]
 
@@ -74,17 +74,17 @@ def test_node_from_enrolment_to_purge(server: Server, tmp_path: Path) -> None:
     assert_fine(server.command("node", "purge", "web1.test", "--force", "--why", "gone"))
     assert facts(server, "web1.test") == 77
     assert_refused(server.command("node", "show", "web1.test"), 66, "NODE-001")
-    deeds = [(one["action"], one["target"]) for one in server.read("audit") if one["target"] == "web1.test"]
-    assert [action for action, _ in deeds[:4]] == [
+    actions = [(row["action"], row["target"]) for row in server.read("audit") if row["target"] == "web1.test"]
+    assert [action for action, _ in actions[:4]] == [
         *("node.purge", "node.deactivate", "node.reactivate", "node.deactivate"),
     ]
 
-    # The name is free: the machine can be enrolled anew.
+    # The name is free: the machine can be enrolled again.
     enrol_again = server.read("token", "enrol", "web1.test")["token"]
     assert_fine(server.enrol(tmp_path / "anew", "web1.test", enrol_again))
 
 
-def test_enrolment_anew_brings_a_deactivated_node_back(server: Server, tmp_path: Path) -> None:
+def test_enrolment_again_reactivates_a_deactivated_node(server: Server, tmp_path: Path) -> None:
     enrol(server, "old1.test")
     assert_fine(server.command("node", "deactivate", "old1.test"))
     assert_fine(server.command("ca", "clean", "old1.test"))
@@ -93,12 +93,12 @@ def test_enrolment_anew_brings_a_deactivated_node_back(server: Server, tmp_path:
     assert server.read("node", "show", "old1.test")["node"]["deactivated_at"] is None
 
 
-def test_answer_that_rests_on_facts_says_so(server: Server) -> None:
+def test_answer_that_depends_on_facts_says_so(server: Server) -> None:
     enrol(server, "fact1.test")
     assert facts(server, "fact1.test") == 0
     ran = server.command("node", "list", "fact1.test and not exists facts.unheard_of", "--json")
     assert ran.code == 0
-    assert ran.err == "precast: note: facts decided here, and facts are what nodes claim\n"
+    assert ran.err == "precast: note: this result depends on facts, which nodes report about themselves\n"
     assert [row["name"] for row in json.loads(ran.out)] == ["fact1.test"]
 
 
@@ -124,7 +124,7 @@ def test_facts_of_two_nodes_are_compared_path_by_path(server: Server, tmp_path: 
 
 
 def until_stored(server: Server, *names: str) -> None:
-    """A worker stores what was acknowledged; the test's timeout is the deadline."""
+    """Wait until a worker has stored the acknowledged facts; the test's timeout is the deadline."""
     while any(server.command("facts", "show", name).code == 66 for name in names):
         pass
 
@@ -157,7 +157,7 @@ def enrol_once(server: Server) -> None:
         enrol(server, "there.test")
 
 
-def test_query_that_cannot_be_read_is_shown_with_a_caret(server: Server) -> None:
+def test_query_that_cannot_be_parsed_is_shown_with_a_caret(server: Server) -> None:
     ran = server.command("node", "list", "role == 'db'")
     assert (ran.code, ran.out) == (64, "")
     assert ran.err.splitlines() == [
@@ -168,7 +168,7 @@ def test_query_that_cannot_be_read_is_shown_with_a_caret(server: Server) -> None
     ]
 
 
-def test_classes_parameters_and_rules_say_what_a_node_is(server: Server) -> None:
+def test_classes_parameters_and_rules_classify_a_node(server: Server) -> None:
     enrol(server, "rule1.example.com")
     assert "classes are ntp web" in server.command("node", "set", "rule1.example.com", "classes", "ntp", "web").out
     assert_fine(server.command("node", "set", "rule1.example.com", "parameters", "tier=front", "dc=a"))
@@ -184,7 +184,10 @@ def test_classes_parameters_and_rules_say_what_a_node_is(server: Server) -> None
     assert (view["node"]["environment"], view["node"]["role"]) == ("test", "web")
     assert view["classes"] == {"ntp": {}, "web": {}, "base": {}}
     assert view["parameters"] == {"ports": [80, 443], "tier": "back"}
-    assert [(one["source"], one["detail"]) for one in view["sources"]] == [("operator", ""), ("rules", "rule 10")]
+    assert [(source["source"], source["detail"]) for source in view["sources"]] == [
+        ("operator", ""),
+        ("rules", "rule 10"),
+    ]
     shown = server.command("node", "show", "rule1.example.com").out
     assert "rules (rule 10)" in shown
     assert "/^rule[0-9]/" in server.command("node", "rules", "list").out
@@ -194,8 +197,8 @@ def test_classes_parameters_and_rules_say_what_a_node_is(server: Server) -> None
         (("node", "set", "rule1.example.com", "classes"), "give VALUE, or --clear"),
         (("node", "set", "rule1.example.com", "classes", "Not A Class"), "NODE-002"),
         (("node", "set", "rule1.example.com", "parameters", "x"), "is not KEY=VALUE"),
-        (("node", "set", "rule1.example.com", "parameters", "{"), "this is no JSON"),
-        (("node", "set", "rule1.example.com", "role", "a", "b"), "role is one word"),
+        (("node", "set", "rule1.example.com", "parameters", "{"), "this is not valid JSON"),
+        (("node", "set", "rule1.example.com", "role", "a", "b"), "role takes a single value"),
         (("node", "rules", "set", "1", "--name", "x"), "it sets nothing"),
         (("node", "rules", "set", "1", "--name", "/(/", "--role", "x"), "is not a valid expression"),
         (("node", "rules", "set", "1", "--extension", "nonsense=1", "--role", "x"), "AUTH-004"),

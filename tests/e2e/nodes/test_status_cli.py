@@ -1,4 +1,4 @@
-"""`precast status` and `config show` as a user meets them."""
+"""`precast status` and `config show` as a user runs them."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def test_status_of_a_site_on_one_screen_and_when_it_is_down(tmp_path: Path) -> N
     assert_refused(precast("status", env={"XDG_CONFIG_HOME": str(tmp_path)}), 64, "CLI-020")
 
 
-def test_config_show_tells_where_each_value_came_from_and_no_secret(tmp_path: Path) -> None:
+def test_config_show_names_the_origin_of_each_value_and_no_secret(tmp_path: Path) -> None:
     file = tmp_path / "precast" / "client.toml"
     file.parent.mkdir()
     file.write_text('url = "https://a"\ntoken = "geheim"\n')

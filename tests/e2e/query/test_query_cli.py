@@ -1,4 +1,4 @@
-"""`precast query` against a real server: what people ask every day, and what they get wrong."""
+"""`precast query` against a real server: everyday queries, and mistakes in queries."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
 
 
 def query(deployment: Deployment, *words: str) -> Any:
-    """The answer as data; a release that is not looked through yet is waited for, as its hint says."""
+    """The answer as data. Retries while a release is not indexed yet, as the hint of the error says."""
     for _ in range(100):
         done = deployment.command("query", *words, "--json")
         if "QUERY-001" not in done.stderr:
@@ -62,7 +62,7 @@ def test_table_is_for_people(deployment: Deployment) -> None:
     ]
     done = deployment.command("query", "nodes", "facts.os.name = Debian", "--by", "facts.os.name")
     assert done.stdout.splitlines() == ["FACTS.OS.NAME  COUNT", "Debian             2"]
-    assert "facts decided here" in done.stderr
+    assert "this result depends on facts" in done.stderr
     done = deployment.command("query", "nodes", "web1", "--fields", "name,created_at")
     assert re.fullmatch(r"NAME +CREATED_AT\nweb1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ\n", done.stdout), done.stdout
 
@@ -78,7 +78,9 @@ def test_table_is_for_people(deployment: Deployment) -> None:
         (("thing",), 64, "thing"),
     ],
 )
-def test_mistakes_are_told_in_one_line(deployment: Deployment, words: tuple[str, ...], code: int, said: str) -> None:
+def test_mistakes_are_reported_in_one_line(
+    deployment: Deployment, words: tuple[str, ...], code: int, said: str
+) -> None:
     done = deployment.command("query", *words)
     assert done.returncode == code, done
     assert said in done.stderr

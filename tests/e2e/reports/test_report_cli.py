@@ -1,4 +1,4 @@
-"""`precast report` against a real server; what the node tells is said by hand over a real session."""
+"""`precast report` against a real server; the tests send the records of the node over a real session."""
 
 import asyncio
 import json
@@ -43,9 +43,9 @@ async def test_run_is_listed_shown_and_watched(site: Site) -> None:
         assert await watching.stdout.readline() == b"changed  File[/etc/motd]: content: content changed\n"
         last = ended(start, failed("reload"), events=2, summary=summary(changed=1, failed=1, unchanged=7))
         await node.acknowledged(await node.send(reports.ENDED, last))
-        told = (await watching.stdout.read()).decode()
-        assert "failed   Exec[reload]: returned 1 instead of 0\n         declared at site.pp:3\n" in told
-        assert "web1: 1 changed, 1 failed (enforce, released)" in told
+        output = (await watching.stdout.read()).decode()
+        assert "failed   Exec[reload]: returned 1 instead of 0\n         declared at site.pp:3\n" in output
+        assert "web1: 1 changed, 1 failed (enforce, released)" in output
         assert await watching.wait() == 4
     shown = ask(site, "show", "web1")
     assert shown.returncode == 4
@@ -53,32 +53,32 @@ async def test_run_is_listed_shown_and_watched(site: Site) -> None:
     assert "c0ffeec0ffee, environment production" in shown.stdout
     assert "changed  File[/etc/motd]: content: content changed" in shown.stdout
     listed = ask(site, "list", "--failed", "--json")
-    assert [(one["node"], one["failed"]) for one in json.loads(listed.stdout)] == [("web1", 1)]
+    assert [(row["node"], row["failed"]) for row in json.loads(listed.stdout)] == [("web1", 1)]
     document = json.loads(ask(site, "show", report_id(1), "--json").stdout)
-    assert [(one["number"], one["resource"]) for one in document["events"]] == [
+    assert [(event["number"], event["resource"]) for event in document["events"]] == [
         (1, "File[/etc/motd]"),
         (2, "Exec[reload]"),
     ]
 
 
-async def test_run_that_changed_nothing_is_told_in_one_line(site: Site) -> None:
+async def test_run_that_changed_nothing_is_one_line(site: Site) -> None:
     async with Peer(site.url, site.enrol("web2").context(), Store()) as node:
         await node.greet()
         await node.acknowledged(await node.send(reports.ENDED, ended(began(2))))
     listed = ask(site, "list", "--node", "web2")
-    assert "all as wanted" in listed.stdout
+    assert " in sync" in listed.stdout
     assert ask(site, "show", "web2", "--all").returncode == 0
 
 
-def test_wrong_questions_are_answered_with_words(site: Site) -> None:
-    for words, code, said in (
+def test_wrong_arguments_give_clear_errors(site: Site) -> None:
+    for words, code, message in (
         (["show", "nowhere"], 66, "nowhere has reported no run"),
         (["show", report_id(99)], 66, "there is no report"),
         (["list", "--state", "over"], 64, "unknown --state 'over'"),
-        (["list", "--most", "0"], 64, "--most 0 is no number"),
+        (["list", "--most", "0"], 64, "--most 0 is not a number"),
         (["lst"], 64, "did you mean 'list'?"),
     ):
         ran = ask(site, *words)
-        assert said in ran.stderr, ran
+        assert message in ran.stderr, ran
         assert ran.returncode == code, ran
         assert ran.stderr.count("\n") <= 2

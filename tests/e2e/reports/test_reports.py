@@ -1,4 +1,4 @@
-"""Runs on real nodes, told by real daemons to a real server: live, whole after any break, and never with a secret in them."""
+"""Runs on real nodes, reported by real daemons to a real server: live, complete after any interruption, and without secrets."""
 
 import json
 import subprocess
@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from lab.agent_process import DEADLINE_S
+from lab.agent_runs import apply, compiled, enrolled, paused, reports, spooled, until
 from lab.server_process import PRECAST
 from lab.site import Site
-from lab.told_runs import apply, compiled, enrolled, paused, reports, spooled, until
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -30,11 +30,11 @@ def show(site: Site, subject: str) -> dict[str, Any]:
         text=True,
         check=False,
     )
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
-def test_run_is_told_with_its_changes_failures_logs_and_diffs(site: Site) -> None:
+def test_run_is_reported_with_its_changes_failures_logs_and_diffs(site: Site) -> None:
     with enrolled(site, "web1") as agent:
         agent.until_connected()
         (agent.root / "etc").mkdir(exist_ok=True)
@@ -47,16 +47,16 @@ def test_run_is_told_with_its_changes_failures_logs_and_diffs(site: Site) -> Non
         assert apply(agent.root, catalog) == 4
         (row,) = until(lambda: reports(site, "--node", "web1", "--state", "ended"))
     assert (row["mode"], row["reason"], row["changed"], row["failed"], row["skipped"]) == ("enforce", "hand", 2, 1, 1)
-    found = show(site, "web1")
-    by_name = {one["resource"]: one for one in found["events"]}
+    shown = show(site, "web1")
+    by_name = {event["resource"]: event for event in shown["events"]}
     assert "-old\n+new" in by_name["File[/etc/motd]"]["events"][0]["diff"]
     assert by_name["File[/nowhere/x]"]["status"] == "failed"
     assert by_name["File[/etc/after]"]["reason"].startswith("it depends on File[/nowhere/x]")
-    assert set(found["phases"]) == {"plan", "apply", "finish"}
+    assert set(shown["phases"]) == {"plan", "apply", "finish"}
     assert by_name["File[/nowhere/x]"]["line"] == 1
 
 
-def test_change_that_somebody_else_made_is_corrected_and_said_so(site: Site) -> None:
+def test_change_made_outside_precast_is_reported_as_corrective(site: Site) -> None:
     with enrolled(site, "web2") as agent:
         agent.until_connected()
         (agent.root / "etc").mkdir(exist_ok=True)
@@ -65,8 +65,8 @@ def test_change_that_somebody_else_made_is_corrected_and_said_so(site: Site) -> 
         (agent.root / "etc/motd").write_text("mine\n")
         assert apply(agent.root, catalog) == 0
         assert apply(agent.root, catalog, "--noop") == 0
-        rows = until(lambda: len(found := reports(site, "--node", "web2", "--state", "ended")) == 3 and found)
-    assert [(one["mode"], one["changed"], one["corrective"], one["events"]) for one in rows] == [
+        rows = until(lambda: len(listed := reports(site, "--node", "web2", "--state", "ended")) == 3 and listed)
+    assert [(row["mode"], row["changed"], row["corrective"], row["events"]) for row in rows] == [
         ("noop", 0, 0, 0),
         ("enforce", 1, 1, 1),
         ("enforce", 1, 0, 1),
@@ -95,7 +95,7 @@ def test_long_run_is_seen_while_it_goes_on(site: Site) -> None:
     with enrolled(site, "web4") as agent:
         agent.until_connected()
         with paused(agent.root) as running:
-            (row,) = until(lambda: [one for one in reports(site, "--node", "web4") if one["events"]])
+            (row,) = until(lambda: [row for row in reports(site, "--node", "web4") if row["events"]])
             assert row["state"] == "running"
             assert 0 < row["changed"] < 60
             running.communicate(timeout=DEADLINE_S)
@@ -103,7 +103,7 @@ def test_long_run_is_seen_while_it_goes_on(site: Site) -> None:
         assert (row["changed"], row["events"], row["lost"]) == (60, 60, 0)
 
 
-def test_machine_that_is_no_node_spools_nothing(tmp_path: Path) -> None:
+def test_machine_that_is_not_enrolled_spools_nothing(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     assert apply(tmp_path, compiled(tmp_path, "file { '/etc/motd': content => 'x' }")) == 0
     assert spooled(tmp_path) == b""

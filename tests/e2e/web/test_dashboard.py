@@ -1,4 +1,4 @@
-"""The dashboard in a real browser, against a real server over TLS: what it shows, who may look, and that nothing it shows can run."""
+"""The dashboard in a real browser, against a real server over TLS: its pages, its access rules, and that no text it shows is executed."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from precast.wire.reports import records as reports
 from precast.wire.reports.events import Event, Log, ResourceReport, Status
 from precast.wire.reports.records import RunEvents
 from tests.contract.reports.report_site import began, changed, ended, failed, report_id, summary
-from tests.e2e.web.browser import looking_at, needs_browser, sign_in
+from tests.e2e.web.browser import needs_browser, opened_page, sign_in
 
 pytestmark = [pytest.mark.timeout(180), needs_browser]
 
@@ -30,8 +30,8 @@ DEADLINE_S = 60.0
 PICTURES = os.environ.get("PRECAST_PICTURES", "")
 
 
-class Looked(Site):
-    """A site with code, two nodes with facts, and what the dashboard shows of them."""
+class DashboardSite(Site):
+    """A site with code, two nodes with facts, which the dashboard shows."""
 
     def fill(self, code: Path) -> None:
         (code / "manifests").mkdir(parents=True)
@@ -56,27 +56,27 @@ class Looked(Site):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Looked]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DashboardSite]:
     directory = tmp_path_factory.mktemp("web")
-    with Looked(directory / "data") as running:
+    with DashboardSite(directory / "data") as running:
         running.fill(directory / "code")
         yield running
 
 
 @pytest.fixture
-async def page(site: Looked) -> AsyncIterator[Page]:
+async def page(site: DashboardSite) -> AsyncIterator[Page]:
     """A page that is not signed in."""
-    async with looking_at(site.url) as made:
-        yield made
+    async with opened_page(site.url) as created:
+        yield created
 
 
 async def picture(page: Page, name: str) -> None:
-    """For the documentation, if somebody wants new ones."""
+    """Save a screenshot for the documentation if PRECAST_PICTURES names a directory."""
     if PICTURES:
         await page.screenshot(path=str(Path(PICTURES) / f"{name}.png"))
 
 
-async def test_wrong_token_is_told_and_a_good_one_lets_in_and_out(site: Looked, page: Page) -> None:
+async def test_wrong_token_is_refused_and_a_valid_one_signs_in_and_out(site: DashboardSite, page: Page) -> None:
     await sign_in(page, "nonsense")
     await expect(page.get_by_role("alert")).to_have_text("this token is not valid")
     await sign_in(page, site.environment["PRECAST_TOKEN"])
@@ -98,35 +98,35 @@ async def test_wrong_token_is_told_and_a_good_one_lets_in_and_out(site: Looked, 
     await expect(page.get_by_label("Your token")).to_be_visible()
 
 
-async def test_session_ends_with_its_token_and_can_change_nothing(site: Looked, page: Page) -> None:
-    made = site.run("token", "person", "ann", "--role", "admin")
-    await sign_in(page, made["token"])
+async def test_session_ends_with_its_token_and_can_change_nothing(site: DashboardSite, page: Page) -> None:
+    created = site.run("token", "person", "ann", "--role", "admin")
+    await sign_in(page, created["token"])
     await expect(page.get_by_role("heading", name="Fleet")).to_be_visible()
     asked = """async ([path, headers]) => (await fetch(path, {method: 'POST', headers, body: '{"nodes": {"all": true}}'})).status"""
     ours = {"X-Precast-Web": "1"}
     assert await page.evaluate(asked, ["/v1/deactivations", ours]) == 403
     assert await page.evaluate(asked, ["/v1/releases", ours]) == 403
     # Without the header that no other site can send, the cookie is nothing.
-    assert await page.evaluate("fetch('/v1/web/session').then((came) => came.status)") == 401
-    site.run("token", "revoke", made["id"])
+    assert await page.evaluate("fetch('/v1/web/session').then((response) => response.status)") == 401
+    site.run("token", "revoke", created["id"])
     await page.reload()
     await expect(page.get_by_label("Your token")).to_be_visible()
 
 
-async def test_fleet_is_shown_by_state_and_filtered(site: Looked, page: Page) -> None:
+async def test_fleet_is_shown_by_state_and_filtered(site: DashboardSite, page: Page) -> None:
     await sign_in(page, site.environment["PRECAST_TOKEN"])
     rows = page.locator("tbody tr")
     await expect(rows).to_have_count(2)
-    await page.get_by_label("Which nodes").fill("has Package[nginx]")
+    await page.get_by_label("Filter nodes").fill("has Package[nginx]")
     await page.get_by_role("button", name="Show").click()
     await expect(rows).to_have_count(1)
     await expect(rows.first).to_contain_text("web1")
-    await page.get_by_label("Which nodes").fill("rol = x")
+    await page.get_by_label("Filter nodes").fill("rol = x")
     await page.get_by_role("button", name="Show").click()
     await expect(page.get_by_role("alert")).to_contain_text("did you mean role?")
 
 
-async def test_node_shows_catalog_facts_and_why_as_text(site: Looked, page: Page) -> None:
+async def test_node_shows_catalog_facts_and_why_as_text(site: DashboardSite, page: Page) -> None:
     await sign_in(page, site.environment["PRECAST_TOKEN"])
     await page.get_by_role("link", name="web1").click()
     await expect(page.get_by_role("heading", name="web1")).to_be_visible()
@@ -138,7 +138,7 @@ async def test_node_shows_catalog_facts_and_why_as_text(site: Looked, page: Page
     await picture(page, "dashboard-node")
 
 
-async def test_run_is_shown_while_it_goes_on(site: Looked, page: Page) -> None:
+async def test_run_is_shown_while_it_goes_on(site: DashboardSite, page: Page) -> None:
     await sign_in(page, site.environment["PRECAST_TOKEN"])
     await expect(page.get_by_role("heading", name="Fleet")).to_be_visible()
     async with Peer(site.url, site.identities["web1"].context(), Store()) as node:
@@ -172,18 +172,18 @@ async def test_run_is_shown_while_it_goes_on(site: Looked, page: Page) -> None:
     await picture(page, "dashboard-fleet")
 
 
-async def test_queries_are_answered_and_their_address_can_be_sent(site: Looked, page: Page) -> None:
+async def test_queries_are_answered_and_their_address_can_be_sent(site: DashboardSite, page: Page) -> None:
     await sign_in(page, site.environment["PRECAST_TOKEN"])
     await page.get_by_role("link", name="Query").click()
-    await page.get_by_label("Of", exact=True).select_option("resources")
-    await page.get_by_label("those where").fill("type = Notify")
-    await page.get_by_role("button", name="Ask").click()
+    await page.get_by_label("List", exact=True).select_option("resources")
+    await page.get_by_label("where", exact=True).fill("type = Notify")
+    await page.get_by_role("button", name="Run query").click()
     await expect(page.locator("tbody tr")).to_contain_text("<img src=x onerror=")
     await page.reload()
     await expect(page.locator("tbody tr")).to_contain_text("<img src=x onerror=")
 
 
-async def test_page_can_be_used_by_keyboard_and_read_on_a_phone(site: Looked, page: Page) -> None:
+async def test_page_can_be_used_by_keyboard_and_read_on_a_phone(site: DashboardSite, page: Page) -> None:
     await expect(page.get_by_label("Your token")).to_be_focused()
     await page.keyboard.type(site.environment["PRECAST_TOKEN"])
     await page.keyboard.press("Enter")
@@ -193,8 +193,8 @@ async def test_page_can_be_used_by_keyboard_and_read_on_a_phone(site: Looked, pa
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await picture(page, "dashboard-phone")
     # Everything that can be used has a name, and everything that has a label is joined to it.
-    unnamed = """[...document.querySelectorAll('button, a, input, select')].filter((one) =>
-        !one.hidden && !(one.textContent.trim() || one.labels?.length || one.getAttribute('aria-label'))).length"""
+    unnamed = """[...document.querySelectorAll('button, a, input, select')].filter((element) =>
+        !element.hidden && !(element.textContent.trim() || element.labels?.length || element.getAttribute('aria-label'))).length"""
     assert await page.evaluate(unnamed) == 0
     for scheme in ("light", "dark"):
         await page.emulate_media(color_scheme=scheme)
@@ -213,30 +213,30 @@ LOW_CONTRAST = """() => {
   const light = (text) => rgba(text).slice(0, 3).map((c) => c / 255)
     .map((c) => c <= .03928 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4)
     .reduce((sum, c, at) => sum + c * [.2126, .7152, .0722][at], 0);
-  const ground = (one) => {
-    while (one && rgba(getComputedStyle(one).backgroundColor)[3] < 255) one = one.parentElement;
-    return getComputedStyle(one || document.body).backgroundColor;
+  const background = (element) => {
+    while (element && rgba(getComputedStyle(element).backgroundColor)[3] < 255) element = element.parentElement;
+    return getComputedStyle(element || document.body).backgroundColor;
   };
-  const found = [];
-  for (const one of document.querySelectorAll('body *')) {
-    const own = [...one.childNodes].filter((each) => each.nodeType === 3).map((each) => each.data.trim()).join('');
-    if (!own || !one.checkVisibility()) continue;
-    const [a, b] = [light(getComputedStyle(one).color), light(ground(one))].sort((x, y) => y - x);
-    if ((a + .05) / (b + .05) < 4.5) found.push(`${own} ${getComputedStyle(one).color} on ${ground(one)}`);
+  const failures = [];
+  for (const element of document.querySelectorAll('body *')) {
+    const own = [...element.childNodes].filter((each) => each.nodeType === 3).map((each) => each.data.trim()).join('');
+    if (!own || !element.checkVisibility()) continue;
+    const [a, b] = [light(getComputedStyle(element).color), light(background(element))].sort((x, y) => y - x);
+    if ((a + .05) / (b + .05) < 4.5) failures.push(`${own} ${getComputedStyle(element).color} on ${background(element)}`);
   }
-  return found;
+  return failures;
 }"""
 
 
-def test_pages_are_served_with_a_strict_policy_and_known_by_digest(site: Looked) -> None:
+def test_pages_are_served_with_a_strict_policy_and_known_by_digest(site: DashboardSite) -> None:
     context = https.trust_authority(Path(site.environment["PRECAST_CA"]).read_text())
-    came = https.call(site.url, context, "GET", "/")
-    policy = came.headers["Content-Security-Policy"]
+    response = https.call(site.url, context, "GET", "/")
+    policy = response.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
     assert "trusted-types 'none'" in policy
-    assert came.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
     for place in ("/", "/web/main.js", "/web/style.css", "/web/icon.svg"):
         first = https.call(site.url, context, "GET", place)
         again = https.call(site.url, context, "GET", place, headers={"If-None-Match": first.headers["ETag"]})

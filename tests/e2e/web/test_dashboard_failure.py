@@ -10,7 +10,7 @@ from playwright.async_api import expect
 from lab.agent_process import AgentProcess
 from lab.server_process import PRECAST
 from lab.site import Site
-from tests.e2e.web.browser import looking_at, needs_browser, sign_in
+from tests.e2e.web.browser import needs_browser, opened_page, sign_in
 
 pytestmark = [pytest.mark.timeout(240), needs_browser]
 
@@ -54,20 +54,20 @@ class Failing:
 @pytest.fixture
 def failing(tmp_path: Path) -> Iterator[Failing]:
     with Site(tmp_path / "site") as site:
-        made = Failing(site, tmp_path / "code")
-        with made.agent:
-            made.agent.until_settled()
+        created = Failing(site, tmp_path / "code")
+        with created.agent:
+            created.agent.until_settled()
             site.run("node", "policy", "set", "web1", "--enforce", "triggered")
-            made.agent.until(lambda status: status.get("policy", {}).get("enforce") == "triggered")
-            made.release(GOOD, "a profile")
-            assert made.run() == 0
-            made.release(BAD, "a mistake")
-            assert made.run() == 4
-            yield made
+            created.agent.until(lambda status: status.get("policy", {}).get("enforce") == "triggered")
+            created.release(GOOD, "a profile")
+            assert created.run() == 0
+            created.release(BAD, "a mistake")
+            assert created.run() == 4
+            yield created
 
 
 async def test_failing_resource_is_followed_to_its_line_version_commit_and_release(failing: Failing) -> None:
-    async with looking_at(failing.site.url) as page:
+    async with opened_page(failing.site.url) as page:
         await sign_in(page, failing.site.environment["PRECAST_TOKEN"])
         await page.get_by_role("button", name="1 failed").click()
         await page.get_by_role("link", name="web1").click()
@@ -77,7 +77,7 @@ async def test_failing_resource_is_followed_to_its_line_version_commit_and_relea
         await page.get_by_role("link", name="File[/no/such/place]").click()
         await expect(page.get_by_role("heading", name="File[/no/such/place]")).to_be_visible()
 
-        line = page.get_by_label("The line that declares it")
+        line = page.get_by_label("The line that declares the resource")
         await expect(line).to_contain_text("file { '/no/such/place': content => 'x' }")
         shown = page.locator("main")
         await expect(shown).to_contain_text("modules/profile/manifests/init.pp:4")
@@ -87,6 +87,6 @@ async def test_failing_resource_is_followed_to_its_line_version_commit_and_relea
         await expect(shown).to_contain_text("release 2")
         await expect(shown).to_contain_text("parent directory /no/such does not exist")
         # The resource failed on this node only, once for each run of the release; the agent's own no-op run may be one of them.
-        failures = page.get_by_role("table", name="The same resource").locator("tbody tr")
+        failures = page.get_by_role("table", name="Events of the same resource").locator("tbody tr")
         await expect(failures.first).to_be_visible()
         await expect(failures.filter(has_text="web1")).to_have_count(await failures.count())

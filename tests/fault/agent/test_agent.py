@@ -11,7 +11,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from lab.agent_process import AgentProcess
-from lab.scripted_server import DEADLINE_S, Line, ScriptedServer
+from lab.scripted_server import DEADLINE_S, AgentConnection, ScriptedServer
 from lab.server_process import PRECAST
 from lab.site import Site
 from precast.agent.state.spool import Importance, Spool, SpoolLimits
@@ -40,7 +40,7 @@ class Archive:
             except ConnectionClosed:
                 continue
 
-    async def _listen(self, line: Line) -> None:
+    async def _listen(self, line: AgentConnection) -> None:
         hello = await line.expect(Hello)
         self.hellos += 1
         assert hello.last >= len(self.records), "the agent has forgotten what it sent"

@@ -18,7 +18,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from lab.agent_process import AgentProcess
-from lab.scripted_server import DEADLINE_S, Line, ScriptedServer
+from lab.scripted_server import DEADLINE_S, AgentConnection, ScriptedServer
 from lab.site import Site
 from precast.agent.catalog.cached_catalog import catalog_path
 from precast.agent.state.store import LocalStore
@@ -63,7 +63,7 @@ class OrderingServer:
         self.orders: list[RunOrder] = []
         self.answers: list[NotRun] = []
         self._through = 0
-        self._line: Line | None = None
+        self._line: AgentConnection | None = None
 
     async def order(self) -> None:
         expires_at = datetime.now(UTC) + timedelta(minutes=10)
@@ -84,7 +84,7 @@ class OrderingServer:
                 await self._listen(line)
             self._line = None
 
-    async def _listen(self, line: Line) -> None:
+    async def _listen(self, line: AgentConnection) -> None:
         hello = await line.expect(Hello)
         await line.send_message(Welcome(1, hello.epoch + 1, "scripted", self._through, 60.0, 3600.0, 3600.0))
         self._line = line

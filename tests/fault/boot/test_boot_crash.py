@@ -1,4 +1,4 @@
-"""A boot that is killed in the middle of a module goes on where it was: what had ended is not done again, what had begun is."""
+"""A boot that is killed in the middle of a module resumes: a module run that had ended is not repeated, one that had only begun is."""
 
 import signal
 import subprocess
@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from tests.unit.boot.scenes import Scene, Told, data, module
+from tests.unit.boot.scenes import Scene, ScriptedSource, data, module
 
 place, is_deadly = Path(sys.argv[1]), sys.argv[2] == "die"
 
@@ -25,7 +25,7 @@ def run(name):
 async def main():
     after = {"first": [], "second": ["first"], "third": ["second"]}
     modules = [module(name, run(name), after=names) for name, names in after.items()]
-    print(await Scene(place, [Told("one", 1, data()).now()], modules).run())
+    print(await Scene(place, [ScriptedSource("source", 1, data()).now()], modules).run())
 
 asyncio.run(main())
 """

@@ -1,4 +1,4 @@
-"""A server that dies while an environment is deployed: the version before stays, or the new one is whole; the next deploy finishes."""
+"""A server that dies during a deploy: the old version stays current or the new one is complete, and the next deploy finishes."""
 
 import contextlib
 import json
@@ -37,7 +37,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
 
 
 def write_code(place: Path, mark: str) -> None:
-    """An environment in which every file differs from the last one's."""
+    """Write an environment in which every file depends on the mark."""
     for number in range(FILES):
         path = place / f"modules/m{number}/manifests/init.pp"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def write_code(place: Path, mark: str) -> None:
     (place / "manifests/site.pp").write_text(f"# {mark}\n")
 
 
-def deploying(server: Server, place: Path) -> "subprocess.Popen[str]":
+def start_deploy(server: Server, place: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [PRECAST, "env", "deploy", "production", "--from", str(place), "--json"],
         env=environment(server.env),
@@ -58,9 +58,9 @@ def deploying(server: Server, place: Path) -> "subprocess.Popen[str]":
 
 
 def checks_of(server: Server) -> list[int]:
-    """The processes in which the server has code checked."""
+    """The pids of the server's processes that check code."""
     assert server.process is not None
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         try:
             words = (entry / "cmdline").read_bytes().split(b"\0")
@@ -68,8 +68,8 @@ def checks_of(server: Server) -> list[int]:
         except OSError:
             continue
         if b"precast.services.code.check_child" in words and int(parent) == server.process.pid:
-            found.append(int(entry.name))
-    return found
+            pids.append(int(entry.name))
+    return pids
 
 
 def current(server: Server) -> str:
@@ -82,15 +82,15 @@ def test_server_killed_while_it_checks_leaves_the_old_version(server: Server, tm
     assert_fine(server.command("env", "deploy", "production", "--from", code))
     before = current(server)
     write_code(code, "second")
-    with deploying(server, code) as process:
+    with start_deploy(server, code) as process:
         while not (children := checks_of(server)):
-            assert process.poll() is None, "it was done before anybody saw it being checked"
+            assert process.poll() is None, "the deploy ended before the test saw its check"
         server.stop(signal.SIGKILL)
         assert process.wait(DEADLINE_S) == 75
     server.start()
     assert current(server) == before
     after = server.read("env", "deploy", "production", "--from", str(code))
-    # What was sent before the server died is still there.
+    # The content that was uploaded before the server died is still stored.
     assert (after["is_new"], after["sent_files"], after["current"]["number"]) == (True, 0, 2)
     deadline_s = time.monotonic() + DEADLINE_S
     while any(map(is_alive, children)):
@@ -107,15 +107,15 @@ def test_server_killed_at_any_moment_of_a_deploy_leaves_one_whole_version(server
     outcomes = []
     for number in range(1, ROUNDS + 1):
         write_code(code, str(number))
-        with deploying(server, code) as process:
+        with start_deploy(server, code) as process:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(chance.uniform(0.2, 2.5))
             server.stop(signal.SIGKILL)
-            said, _ = process.communicate(timeout=DEADLINE_S)
+            output, _ = process.communicate(timeout=DEADLINE_S)
         server.start()
         now = current(server)
         if process.returncode == 0:
-            assert now == json.loads(said)["current"]["version"], f"acknowledged and lost (seed {seed})"
+            assert now == json.loads(output)["current"]["version"], f"acknowledged and lost (seed {seed})"
         again = server.read("env", "deploy", "production", "--from", str(code))
         took.append(again["current"]["version"])
         assert now in took[-2:], f"neither the old nor the new version (seed {seed})"
@@ -128,15 +128,15 @@ def test_full_disk_leaves_the_old_version_and_with_space_the_deploy_finishes(tmp
     if subprocess.run([*NAMESPACE, "mount", "-t", "tmpfs", "tmpfs", str(tmp_path)], capture_output=True).returncode:
         pytest.skip("cannot mount here, not even in a namespace")
     pages = [0, 20, 100, 160, 250, 320, 800]
-    words = [sys.executable, "-m", "lab.full_deploys", str(tmp_path), *map(str, pages)]
+    words = [sys.executable, "-m", "lab.deploy_disk", str(tmp_path), *map(str, pages)]
     done = subprocess.run([*NAMESPACE, *words], cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
     assert done.returncode == 0, done.stderr
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [one["free_pages"] for one in outcomes] == pages
-    for one in outcomes:
-        assert one["problems"] == []
-        assert one["again"] == 2
-        assert one["current"] == (2 if one["code"] is None else 1), one
-        # The room for what comes in, or the database: whichever is full first.
-        assert one["code"] in (None, "ENV-015", "STORE-006"), one
-    assert {one["code"] for one in outcomes} == {None, "ENV-015", "STORE-006"}
+    assert [outcome["free_pages"] for outcome in outcomes] == pages
+    for outcome in outcomes:
+        assert outcome["problems"] == []
+        assert outcome["again"] == 2
+        assert outcome["current"] == (2 if outcome["code"] is None else 1), outcome
+        # The upload directory or the database is full first.
+        assert outcome["code"] in (None, "ENV-015", "STORE-006"), outcome
+    assert {outcome["code"] for outcome in outcomes} == {None, "ENV-015", "STORE-006"}

@@ -1,5 +1,5 @@
-"""What fails while catalogs are compiled: a worker, a server between compile and store, the database. Nothing is lost, and what is
-staged is never served.
+"""Failures during compiles: of a worker, of a server between compile and store, of the database. No compile is lost, and a staged catalog
+is never served.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from lab.compile_services import CompileServices
-from lab.killing import ROOT, text_of
 from lab.postgres import PostgresServer
 from lab.processes import GONE
 from lab.site import Site
+from lab.writer_process import ROOT, text_of
 from precast.agent.identity.enrolment import Identity
 from precast.base import digests, https
 from precast.base.clock import Clock, ManualClock
@@ -32,7 +32,7 @@ from precast.wire.nodes.bodies import TargetsBody
 DEADLINE_S = 90.0
 CODE = {"manifests/site.pp": "file { '/etc/motd': content => 'first' }\n"}
 OTHER = {"manifests/site.pp": "file { '/etc/motd': content => 'second' }\n"}
-# A compile that takes its time: long enough to be met.
+# A compile that is slow enough to be killed in the middle.
 SLOW = "Integer[1, 60000].each |$n| { $x = [$n, $n].map |$m| { $m * 2 } }\n"
 
 
@@ -66,12 +66,12 @@ async def test_server_killed_between_compile_and_store_loses_nothing(location: L
         await site.deploy(OTHER)
         await site.decisions.spread("d")
         await site.decisions.work_off("d")
-    command = [sys.executable, "-m", "lab.compile_and_die", text_of(location), when]
+    command = [sys.executable, "-m", "lab.compiler_crash", text_of(location), when]
     done = await asyncio.to_thread(subprocess.run, command, cwd=ROOT, check=False, timeout=DEADLINE_S)
     assert done.returncode == -signal.SIGKILL
-    # By the clock of whoever comes after it, its lease is over.
+    # By the clock of the next server, the lease of the killed one has expired.
     async with compiling(location, ManualClock()) as heir:
-        (item,) = [one for one in await heir.work.list_waiting() if one.kind == "compile"]
+        (item,) = [item for item in await heir.work.list_waiting() if item.kind == "compile"]
         assert item.attempts == 1
         assert await heir.traces.measure("production") == (1, *(await heir.traces.measure("production"))[1:])
         assert (await heir.staged("web1")).digest == first.digest
@@ -148,7 +148,7 @@ def test_worker_killed_in_the_middle_of_a_compile_is_replaced_and_the_compile_do
     before = served.until_staged("")
     old = worker_of(served.site.pid)
     served.deploy("second", SLOW)
-    # A version has a worker of its own: this one was started for the compile that goes on.
+    # Every version has its own worker: this one was started for the running compile.
     os.kill(worker_of(served.site.pid, other_than=old), signal.SIGKILL)
     after = served.until_staged(before)
     assert served.site.run("catalog", "errors") == {"errors": [], "dead": [], "flapping": []}
@@ -157,12 +157,12 @@ def test_worker_killed_in_the_middle_of_a_compile_is_replaced_and_the_compile_do
     assert digests.of_bytes(served.fetch().body) == after
 
 
-# Well below what a node may ask in a second.
+# Well below the rate limit of a node.
 ASK_EVERY_S = 0.05
 
 
 def go_through_an_outage(directory: Path, outage_s: float) -> None:
-    """PostgreSQL is stopped and started again while a node asks on and sends what is new."""
+    """Stop and start PostgreSQL while a node keeps fetching its catalog and sending new facts."""
     with (
         PostgresServer() as postgres,
         Site(directory / "site", postgres.url(postgres.create_database())) as site,
@@ -174,26 +174,26 @@ def go_through_an_outage(directory: Path, outage_s: float) -> None:
         statuses: set[int] = set()
         end_s = time.monotonic() + outage_s
         while time.monotonic() < end_s or not statuses & {503}:
-            came = served.fetch()
-            statuses.add(came.status)
-            # What is served is what was released, or nothing at all.
-            assert came.status == 503 or digests.of_bytes(came.body) == served.released, came
+            answer = served.fetch()
+            statuses.add(answer.status)
+            # The server serves the released catalog, or nothing at all.
+            assert answer.status == 503 or digests.of_bytes(answer.body) == served.released, answer
             assert served.send_facts(2) == 503
             time.sleep(ASK_EVERY_S)
         postgres.start()
         while served.send_facts(2) != 200:
             time.sleep(ASK_EVERY_S)
         second = served.until_staged(before)
-        # Both the code and the facts that came around the outage.
+        # The staged catalog has both the code and the facts that were sent around the outage.
         end_s = time.monotonic() + DEADLINE_S
         while site.run("status")["queues"]:
             assert time.monotonic() < end_s
         second = served.until_staged("")
         assert digests.of_bytes(served.fetch().body) == served.released
         site.run("release", "web1")
-        came = served.fetch()
-        assert digests.of_bytes(came.body) == second
-        assert b"second 2" in came.body
+        answer = served.fetch()
+        assert digests.of_bytes(answer.body) == second
+        assert b"second 2" in answer.body
         assert site.run("catalog", "errors") == {"errors": [], "dead": [], "flapping": []}
 
 

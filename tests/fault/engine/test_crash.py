@@ -1,4 +1,4 @@
-"""Kill -9 under load: what was acknowledged is there, what was not is there whole or not at all."""
+"""Kill -9 under load: acknowledged writes are stored, and others are stored completely or not at all."""
 
 import asyncio
 import os
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.killing import Books, read_pairs, write_until
 from lab.postgres import PostgresServer
+from lab.writer_process import WriteLog, read_pairs, write_until
 from precast.store.engine.connect import connect
 from precast.store.engine.location import Location, PostgresLocation, SqliteLocation
 from precast.store.schema.schema import Schema
@@ -30,34 +30,34 @@ def kill_writer(process: "subprocess.Popen[str]") -> None:
 
 
 def run_rounds(location: Location, rounds: int, name: str, kill: Kill = kill_writer) -> None:
-    """Crash after crash on one database; after each, every promise so far is kept."""
+    """Crash repeatedly on one database; after each crash the database has every write acknowledged so far."""
     seed = int.from_bytes(os.urandom(4))
     chance = random.Random(seed)
     asyncio.run(migrate(location))
     acked: set[int] = set()
     unacknowledged: list[int] = []
     for number in range(rounds):
-        books = write_until(location, 1 + number * 1_000_000, chance.randint(1, 2_000), kill)
-        acked |= books.acked
-        unacknowledged.append(len(books.unacknowledged))
-        verify(location, acked, books, seed)
+        log = write_until(location, 1 + number * 1_000_000, chance.randint(1, 2_000), kill)
+        acked |= log.acked
+        unacknowledged.append(len(log.unacknowledged))
+        verify(location, acked, log, seed)
     print(
         f"\n{name}: {rounds} kills, seed {seed}; {len(acked)} acknowledged, all there;"
         f" unacknowledged at each kill: {unacknowledged}"
     )
 
 
-def verify(location: Location, acked: set[int], books: Books, seed: int) -> None:
+def verify(location: Location, acked: set[int], log: WriteLog, seed: int) -> None:
     found = asyncio.run(read_pairs(location))
-    assert books.unacknowledged, f"nothing was under way at the kill, it proves nothing (seed {seed})"
+    assert log.unacknowledged, f"no write was in flight at the kill, so it proves nothing (seed {seed})"
     assert acked <= found.records, f"lost: {sorted(acked - found.records)[:10]} (seed {seed})"
     assert found.halves == set(), f"half written: {sorted(found.halves)[:10]} (seed {seed})"
-    refused = {number for number, code in books.failed.items() if code != "STORE-008"}
+    refused = {number for number, code in log.failed.items() if code != "STORE-008"}
     assert refused & found.records == set(), f"refused but stored (seed {seed})"
 
 
 def kill_server(server: PostgresServer) -> Kill:
-    """The database dies instead; it is started again, and the writer is ended while it writes to the new one."""
+    """Kill the database instead, start it again, and kill the writer while it writes to the restarted database."""
 
     def kill(process: "subprocess.Popen[str]") -> None:
         server.kill()

@@ -1,4 +1,4 @@
-"""A disk that fills up at the Nth piece of a write: one clear error, nothing half-written, and on it goes when there is space."""
+"""A disk that runs full at the Nth page of a write: one clear error, nothing half-written, and writes succeed again with free space."""
 
 import json
 import os
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.needs("unshare")
 def run_out_of_space(engine: str, directory: Path, pages: list[int]) -> list[dict[str, Any]]:
     if subprocess.run([*NAMESPACE, "mount", "-t", "tmpfs", "tmpfs", str(directory)], capture_output=True).returncode:
         pytest.skip("cannot mount here, not even in a namespace")
-    # Short, because PostgreSQL's socket lies in it.
+    # The path must be short, because it contains PostgreSQL's socket.
     place = Path(directory)
     done = subprocess.run(
         [*NAMESPACE, sys.executable, "-m", "lab.small_disk", engine, str(place), *map(str, pages)],
@@ -55,7 +55,7 @@ def test_sqlite_on_a_full_disk_stores_a_write_whole_or_not_at_all(tmp_path: Path
         assert set(outcome["found_after"]) == acked | {5}
     failed = [outcome["free_pages"] for outcome in outcomes if outcome["code"]]
     print(f"\nSQLite: the write failed with {failed[0]} to {failed[-1]} free pages, and never by half")
-    # Whatever page the write stops at: it needs more than 25 of them, and with 60 it fits.
+    # The write fails at any of its pages: it needs more than 25, and fits into 60.
     assert set(range(26)) <= set(failed)
     assert 60 not in failed
 

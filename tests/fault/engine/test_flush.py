@@ -1,4 +1,4 @@
-"""The flush comes before the acknowledgement, seen from outside: kill -9 alone cannot show it, the kernel keeps what was written."""
+"""The flush precedes the acknowledgement, observed with strace: kill -9 cannot show it, because the kernel still has the written pages."""
 
 import asyncio
 import itertools
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.killing import Books, read_pairs, start_writer
 from lab.postgres import PostgresServer
-from lab.tracing import Call, read_calls
+from lab.strace_log import Call, read_calls
+from lab.writer_process import WriteLog, read_pairs, start_writer
 from precast.store.engine.connect import connect
 from precast.store.engine.location import Location, PostgresLocation, SqliteLocation
 from precast.store.schema.schema import Schema
@@ -28,13 +28,13 @@ async def migrate(location: Location) -> None:
 
 
 def trace_writer(location: Location, trace: Path, calls: str) -> list[Call]:
-    """A writer that makes one pair after another, watched."""
+    """Run a single writer under strace, and return its system calls."""
     prefix = ("strace", "-f", "-y", "-s", "256", "-e", f"trace={calls}", "-o", str(trace))
     with start_writer(location, "--writers", "1", "--count", str(COUNT), prefix=prefix) as process:
         assert process.stdout is not None
-        said = process.stdout.read()
+        output = process.stdout.read()
     assert process.returncode == 0
-    assert said.count("ack ") == COUNT
+    assert output.count("ack ") == COUNT
     return list(read_calls(trace))
 
 
@@ -62,21 +62,21 @@ def test_sqlite_flushes_its_log_before_every_acknowledgement(tmp_path: Path) -> 
 
 @pytest.mark.needs("strace")
 def test_sqlite_flush_that_fails_is_never_an_acknowledgement(tmp_path: Path) -> None:
-    """The fifth flush fails as on a dying disk: its writer is told that nobody knows, the others go on."""
+    """The fifth flush fails as on a dying disk: its writer gets an error with unknown outcome, and the other writes continue."""
     location = SqliteLocation(tmp_path / "precast.db")
     asyncio.run(migrate(location))
     prefix = ("strace", "-f", "-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO:when=5", "-o", "/dev/null")
-    books = Books()
+    log = WriteLog()
     with start_writer(location, "--writers", "1", "--count", str(COUNT), prefix=prefix) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            books.note(line)
+            log.note(line)
     assert process.returncode == 0
-    assert list(books.failed.values()) == ["STORE-008"]
+    assert list(log.failed.values()) == ["STORE-008"]
     found = asyncio.run(read_pairs(location))
-    assert books.acked <= found.records
+    assert log.acked <= found.records
     assert found.halves == set()
-    assert len(books.acked) == COUNT - 1
+    assert len(log.acked) == COUNT - 1
 
 
 @pytest.mark.needs("strace")

@@ -1,4 +1,4 @@
-"""Kill -9 of servers and restarts of the database under fact load: a set that was acknowledged is stored, or a newer one of its node."""
+"""Kill -9 of servers and restarts of the database under fact load: an acknowledged set, or a newer set of its node, is stored."""
 
 import asyncio
 import contextlib
@@ -35,9 +35,9 @@ DEADLINE_S = 60.0
 
 
 class Sender(threading.Thread):
-    """A node that sends one set after another, each with the next number, and remembers what was acknowledged.
+    """A node that sends numbered sets in sequence, and remembers the last acknowledged number.
 
-    When a server is away it turns to the next one.
+    If a server is down, the node switches to the next one.
     """
 
     def __init__(self, identity: Identity, urls: Sequence[str], has_acked: threading.Condition) -> None:
@@ -57,7 +57,7 @@ class Sender(threading.Thread):
                 submission.send_facts(self._identity, url, {"number": number})
             except PrecastError:
                 url = next(urls)
-                self.is_told_to_stop.wait(0.05)  # the server is away
+                self.is_told_to_stop.wait(0.05)  # the server is down
                 continue
             with self._has_acked:
                 self.acked = number
@@ -65,7 +65,7 @@ class Sender(threading.Thread):
 
 
 class Crash(Protocol):
-    """Something dies and comes back. Books are kept in between, when nothing of it is left."""
+    """Kills a process and starts it again. Calls `between` while the process is down."""
 
     def __call__(self, between: Callable[[], None]) -> None: ...
 
@@ -80,7 +80,7 @@ def of_server(site: Site) -> Crash:
 
 
 def of_database(server: PostgresServer) -> Crash:
-    """PostgreSQL is restarted in turns by an orderly stop and by kill -9; the server above goes on."""
+    """Restart PostgreSQL, alternately with an orderly stop and with kill -9; the Precast server keeps running."""
     ends = itertools.cycle([server.stop, server.kill])
 
     def crash(between: Callable[[], None]) -> None:
@@ -105,16 +105,19 @@ def run_rounds(sites: Sequence[Site], location: Location, rounds: int, name: str
     unacknowledged: list[int] = []
     promised: dict[str, int] = {}
 
-    def keep_books() -> None:
+    def note_promises() -> None:
         promised.update({node: sender.acked for node, sender in senders.items()})
         unacknowledged.append(sum(sender.sent > promised[node] for node, sender in senders.items()))
 
     for _ in range(rounds):
         goal = {node: sender.acked + chance.randint(1, 20) for node, sender in senders.items()}
         with has_acked:
-            met = has_acked.wait_for(lambda: all(one.acked >= goal[node] for node, one in senders.items()), DEADLINE_S)  # noqa: B023
+            met = has_acked.wait_for(
+                lambda: all(sender.acked >= goal[node] for node, sender in senders.items()),  # noqa: B023 - called in this round only
+                DEADLINE_S,
+            )
         assert met, f"the senders got nowhere (seed {seed})"
-        crash(keep_books)
+        crash(note_promises)
         stored = asyncio.run(until_stored(location, promised))
         assert all(stored[node] >= number for node, number in promised.items()), (
             f"lost: {promised} {stored} (seed {seed})"
@@ -126,11 +129,11 @@ def run_rounds(sites: Sequence[Site], location: Location, rounds: int, name: str
         f"\n{name}: {rounds} rounds, seed {seed}; {sum(promised.values())} sets acknowledged, none lost;"
         f" unacknowledged at each: {unacknowledged}"
     )
-    assert any(unacknowledged), "nothing was ever under way, it proves nothing"
+    assert any(unacknowledged), "no set was ever in flight, so it proves nothing"
 
 
 async def until_stored(location: Location, promised: dict[str, int]) -> dict[str, int]:
-    """The number stored for each node, when all are as far as was promised or the deadline has passed."""
+    """Wait until every acknowledged number is stored or the deadline has passed, and return the stored number of each node."""
     database = await connect(location)
     service = FactService(database, Facts(database), WorkQueue(database, [FACTS, DECIDE]), TracedReads(database))
     end_s = time.monotonic() + DEADLINE_S

@@ -1,4 +1,4 @@
-"""Whatever ends in the middle of a run: nothing that was acknowledged is lost, gaps are asked for, and what is lost is said.
+"""Processes that die in the middle of a run: no acknowledged record is lost, gaps are requested again, and losses are reported.
 
 The table in docs/explanation/reports.md has a line for each of these.
 """
@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from lab.agent_process import DEADLINE_S
+from lab.agent_runs import FILES, apply, enrolled, paused, reports, until
 from lab.postgres import PostgresServer
 from lab.site import Site
-from lab.told_runs import FILES, apply, enrolled, paused, reports, until
 from precast.agent.applying.reporting.reporter import Reporter
 from precast.agent.state.spool import SpoolLimits
 from precast.agent.state.store import LocalStore
@@ -38,17 +38,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def running_with_events(site: Site, node: str) -> dict[str, Any]:
-    (row,) = until(lambda: [one for one in reports(site, "--node", node) if one["events"]])
+    (row,) = until(lambda: [row for row in reports(site, "--node", node) if row["events"]])
     assert row["state"] == "running"
     return dict(row)
 
 
 def expect_whole(site: Site, node: str) -> None:
-    """Every event of the run is there, once and in order."""
+    """Check that the server has every event of the run, once and in order."""
     (row,) = until(lambda: reports(site, "--node", node, "--state", "ended"))
     assert (row["changed"], row["events"], row["lost"]) == (FILES, FILES, 0)
-    found = site.run("report", "show", node)
-    assert [one["number"] for one in found["events"]] == list(range(1, FILES + 1))
+    report = site.run("report", "show", node)
+    assert [event["number"] for event in report["events"]] == list(range(1, FILES + 1))
 
 
 def test_run_that_is_killed_is_told_as_broken_off_with_all_it_had_told(site: Site) -> None:
@@ -59,7 +59,7 @@ def test_run_that_is_killed_is_told_as_broken_off_with_all_it_had_told(site: Sit
             running.send_signal(signal.SIGKILL)
             running.wait(DEADLINE_S)
         agent.stop(signal.SIGKILL)
-        agent.start()  # whoever comes next finds it open
+        agent.start()  # the next agent finds the run unfinished
         (row,) = until(lambda: reports(site, "--node", "killed1", "--state", "broken-off"))
         assert row["events"] >= before["events"]
         assert (row["lost"], row["why"]) == (0, "its process ended before it did")
@@ -108,12 +108,12 @@ def test_database_that_is_restarted_in_mid_stream_has_everything_once(tmp_path: 
 
 
 def test_spool_that_is_too_small_drops_and_says_how_many(site: Site) -> None:
-    """While no server was there, more happened than the node may keep."""
+    """While no server was reachable, the node wrote more records than its spool may hold."""
     with enrolled(site, "small1") as agent:
         agent.kill()
         with closing(LocalStore.open(agent.root, lambda: "small")) as store:
             for _ in range(15):
-                tell_a_run(store, SpoolLimits(records=10))
+                spool_run(store, SpoolLimits(records=10))
         agent.start()
         agent.until_settled()
         kept = len(reports(site, "--node", "small1", "--most", "1000"))
@@ -122,7 +122,7 @@ def test_spool_that_is_too_small_drops_and_says_how_many(site: Site) -> None:
     assert kept + lost == 15
 
 
-def tell_a_run(store: LocalStore, limits: SpoolLimits) -> None:
+def spool_run(store: LocalStore, limits: SpoolLimits) -> None:
     began = RunBegan(TimeOrderedIds(store.clock).new(), "enforce", "hand", store.clock.now())
     reporter = Reporter(lambda store: began, limits, lambda: store)
     with store.transaction() as db:
@@ -139,9 +139,9 @@ def test_full_disks_lose_nothing_that_was_acknowledged_and_stop_no_run(tmp_path:
     )
     assert done.returncode == 0, done.stderr.decode()
     found = json.loads(done.stdout)
-    assert found["begin_on_a_full_disk"] == "AGENT-010", "a run that could not be told does not begin"
+    assert found["begin_on_a_full_disk"] == "AGENT-010", "a run that cannot be reported does not begin"
     assert found["end_on_a_full_disk"] == "AGENT-010"
-    assert found["told_afterwards"] == ["broken-off", "ended"]
+    assert found["ends_stored_afterwards"] == ["broken-off", "ended"]
     assert found["numbers_are_without_a_gap"] or found["events_lost"] > 0
     assert found["server_on_a_full_disk"] == "STORE-006"
     assert found["stored_when_full"] == 0

@@ -1,4 +1,4 @@
-"""Kill -9 of the server under sessions: what was acknowledged is stored, what was not comes again, nothing twice, nothing missing."""
+"""Kill -9 of the server under sessions: acknowledged records are stored, others are sent again, and none is duplicated or lost."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ DEADLINE_S = 60.0
 
 
 class Sender:
-    """A node that sends one record after another, keeps what is not acknowledged, and repeats it from what the server has."""
+    """A node that sends records in sequence, and after a reconnect sends again the records that the server does not have."""
 
     def __init__(self, url: str, context: ssl.SSLContext) -> None:
         self._url, self._context = url, context
@@ -36,7 +36,7 @@ class Sender:
                 async with Peer(self._url, self._context, self.store) as peer:
                     await self._talk(peer)
             except (ConnectionClosed, InvalidHandshake, OSError):
-                await asyncio.sleep(0.05)  # the server is away
+                await asyncio.sleep(0.05)  # the server is down
 
     async def _talk(self, peer: Peer) -> None:
         welcome = await peer.greet()
@@ -88,12 +88,12 @@ async def run_rounds(site: Site, rounds: int, name: str) -> None:
         f"\n{name}: {rounds} kills, seed {seed}; {sum(sender.acked for sender in senders)} records acknowledged, none lost; "
         f"unacknowledged at each: {under_way}"
     )
-    assert any(under_way), "nothing was ever under way, it proves nothing"
+    assert any(under_way), "no record was ever in flight, so it proves nothing"
     await asyncio.to_thread(check_stored, site, senders)
 
 
 def check_stored(site: Site, senders: list[Sender]) -> None:
-    """The newest set of each node is stored and decided upon in the end."""
+    """Check that the newest fact set of each node is stored with a decision in the end."""
     for node, sender in zip(NODES, senders, strict=True):
         for _ in range(200):
             if site.run("facts", "show", node)["facts"]["number"] >= sender.acked:

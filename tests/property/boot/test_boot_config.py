@@ -1,4 +1,4 @@
-"""Whatever somebody writes under a key costs that key alone: it is cleaned and told, and no module ends in a crash."""
+"""An invalid value affects only its own key: it is cleaned and reported, and no module crashes."""
 
 import tempfile
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from precast.boot.modules import registry
-from precast.boot.modules.shapes import Either, Fields, Items, Shape, Table, Text
+from precast.boot.modules.schema import Either, Fields, Items, Table, Text, ValueSchema
 from precast.boot.userdata.documents import Script
 from precast.boot.validation import validate
 from tests.unit.boot.modules import scratch
@@ -49,12 +49,12 @@ anything = st.recursive(
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 
-def near(draw: Draw, shape: Shape, depth: int = 0) -> Any:
-    """A value near a shape: of its form, with something else in it now and then."""
+def near(draw: Draw, shape: ValueSchema, depth: int = 0) -> Any:
+    """A value that mostly fits a schema, with an occasional deviation."""
     if depth > 5 or draw(st.integers(0, 5)) == 0:
         return draw(anything)
     if isinstance(shape, Either):
-        return near(draw, draw(st.sampled_from(shape.shapes)), depth + 1)
+        return near(draw, draw(st.sampled_from(shape.schemas)), depth + 1)
     if isinstance(shape, Items):
         return [near(draw, shape.of, depth + 1) for _ in range(draw(st.integers(0, 3)))]
     if isinstance(shape, Table):
@@ -69,7 +69,7 @@ def near(draw: Draw, shape: Shape, depth: int = 0) -> Any:
 
 @st.composite
 def configs(draw: Draw) -> dict[str, Any]:
-    known = registry.shapes()
+    known = registry.list_schemas()
     return {key: near(draw, known[key]) for key in sorted(draw(st.sets(st.sampled_from(sorted(known)), max_size=8)))}
 
 
@@ -81,7 +81,7 @@ def test_any_configuration_is_run_dry_without_a_crash(config: dict[str, Any]) ->
         for name in ("apt", "ssh", "default", "yum.repos.d", "zypp"):
             (root / "etc" / name).mkdir()
         before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
-        only = tuple(module.name for module in registry.modules() if module.name != "network")
+        only = tuple(module.name for module in registry.list_modules() if module.name != "network")
         ran = scratch.run(config, root, only=only, is_dry_run=True, scripts=(Script("x", b"#!/bin/sh\n"),))
         assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
         for error in ran.errors.values():
@@ -91,12 +91,12 @@ def test_any_configuration_is_run_dry_without_a_crash(config: dict[str, Any]) ->
 @settings(deadline=None)
 @given(anything)
 def test_cleaning_is_done_once(value: Any) -> None:
-    """What was cleaned is clean: cleaning it again changes nothing and finds nothing but what it cannot know."""
+    """Cleaning is idempotent: a second pass changes nothing and has no new findings."""
     for key in ("users", "write_files", "runcmd", "packages", "chpasswd", "apt", "ssh_keys", "power_state", "groups"):
         cleaned, _ = registry.clean({key: value})
-        again, found = registry.clean(cleaned)
+        again, findings = registry.clean(cleaned)
         assert again == cleaned
-        assert found == []
+        assert findings == []
 
 
 @settings(deadline=None)

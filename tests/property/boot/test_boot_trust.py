@@ -1,4 +1,4 @@
-"""The rules of trust against a second reading of them: all that is allowed is enumerated, by words instead of by order.
+"""Checks the trust rules against a second implementation, which enumerates every permitted verdict.
 
 The model asks of every source whether it may give a capability, straight from the rules, and of every pending source whether the rules
 let it hold that back. It shares no code with `boot/trust.py`.
@@ -24,80 +24,80 @@ World = tuple[list[Candidate], dict[str, SourceState], frozenset[str]]
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Up to five sources in any state; what one offers is part of what it declares."""
+    """Up to five sources in any state; each offers a subset of what it declares."""
     count = draw(st.integers(1, 5))
     ranks = draw(st.permutations(range(count)))
     candidates, states = [], {}
     for number in range(count):
         declares = draw(st.frozensets(st.sampled_from(SOME), min_size=1))
-        one = Candidate(f"s{number}", ranks[number], declares, draw(st.booleans()))
-        candidates.append(one)
+        candidate = Candidate(f"s{number}", ranks[number], declares, draw(st.booleans()))
+        candidates.append(candidate)
         standing = draw(st.sampled_from(SourceStatus))
         if standing == SourceStatus.PRESENT:
             offers = draw(st.frozensets(st.sampled_from(sorted(declares, key=lambda c: c.value))))
             has_id = Capability.INSTANCE_ID in offers
-            states[one.name] = SourceState(standing, draw(st.sampled_from("ab")) if has_id else None, offers)
+            states[candidate.name] = SourceState(standing, draw(st.sampled_from("ab")) if has_id else None, offers)
         else:
-            states[one.name] = PENDING if standing == SourceStatus.PENDING else ABSENT
+            states[candidate.name] = PENDING if standing == SourceStatus.PENDING else ABSENT
     listed = draw(st.frozensets(st.sampled_from([candidate.name for candidate in candidates]), max_size=2))
     return candidates, states, listed
 
 
 class Model:
-    """The rules, said again."""
+    """The second implementation of the rules."""
 
     def __init__(self, world: World) -> None:
         self.candidates, self.states, self.listed = world
 
-    def outranks(self, one: Candidate, other: Candidate) -> bool:
-        """Whoever can be the identity before whoever cannot; then who is confirmed; then by rank."""
+    def outranks(self, candidate: Candidate, other: Candidate) -> bool:
+        """Candidates for the identity come first, then confirmed ones, then by rank."""
         for is_better in (
             lambda c: Capability.INSTANCE_ID in c.declares,
             lambda c: c.is_confirmed,
         ):
-            if is_better(one) != is_better(other):
-                return bool(is_better(one))
-        return one.rank > other.rank
+            if is_better(candidate) != is_better(other):
+                return bool(is_better(candidate))
+        return candidate.rank > other.rank
 
-    def is_pending(self, one: Candidate) -> bool:
-        return self.states[one.name].standing == SourceStatus.PENDING
+    def is_pending(self, candidate: Candidate) -> bool:
+        return self.states[candidate.name].standing == SourceStatus.PENDING
 
     def identity(self) -> Candidate | None:
-        """Highest rank among those present."""
+        """The highest-ranked present source."""
         here = [c for c in self.candidates if self.states[c.name].instance_id is not None]
         best = [c for c in here if not any(self.outranks(other, c) for other in here)]
         return best[0] if best else None
 
-    def may_give(self, one: Candidate, capability: Capability) -> bool:
-        """Whether the rules allow it to give this now, were nobody pending."""
-        if capability not in self.states[one.name].offers:
+    def may_give(self, candidate: Candidate, capability: Capability) -> bool:
+        """Whether the rules would allow it to give this if no source were pending."""
+        if capability not in self.states[candidate.name].offers:
             return False
         identity = self.identity()
-        if one == identity:
+        if candidate == identity:
             return True
         if identity is not None and capability in self.states[identity.name].offers:
             return False  # others only fill what is missing
-        if one.name in self.listed:
+        if candidate.name in self.listed:
             return True
         if capability in PRIVATE or identity is None:
             return False
-        return self.states[one.name].instance_id == self.states[identity.name].instance_id
+        return self.states[candidate.name].instance_id == self.states[identity.name].instance_id
 
     def holds(self, pending: Candidate, giver: Candidate, capability: Capability) -> bool:
-        """Whether a pending source holds back what the giver could give."""
+        """Whether a pending source holds back what this source could give."""
         if not self.is_pending(pending) or not self.outranks(pending, giver):
             return False
         identity = self.identity()
         could_be_identity = Capability.INSTANCE_ID in pending.declares and (
             identity is None or self.outranks(pending, identity)
         )
-        # Below the identity it can only ever fill: a private capability only if it is listed.
+        # Below the identity a source can only fill gaps: a private capability only if it is listed.
         if capability in pending.declares:
             return could_be_identity or pending.name in self.listed or capability not in PRIVATE
         return could_be_identity and capability in PRIVATE and giver.name not in self.listed
 
     def may_yet_come(self, capability: Capability, is_optional: bool) -> bool:
-        """Whether somebody who is pending could give it, or could be the identity that lets somebody who is here give it."""
+        """Whether a pending source could give it, or could be the identity that lets a present source give it."""
         identity = self.identity()
         pending = [c for c in self.candidates if self.is_pending(c)]
         claimants = [
@@ -133,7 +133,7 @@ def check(world: World, capability: Capability, is_optional: bool, counts: Count
     if verdict.answer == VerdictKind.MISSING:
         assert not givers, "somebody could have given it"
     if givers:
-        # The best of those who may give it gives it, unless the rules let somebody hold it back.
+        # The best permitted source gives it, unless the rules let a source hold it back.
         best = next(c for c in givers if not any(model.outranks(other, c) for other in givers))
         is_held = any(model.holds(c, best, capability) for c in candidates)
         assert (verdict.answer == VerdictKind.HELD) == is_held
@@ -155,18 +155,18 @@ def test_judging_any_world_agrees_with_the_rules() -> None:
 
 
 def random_world(random: Random) -> World:
-    """Denser than Hypothesis draws them: most sources can be the identity and offer much, so that they get in each other's way."""
+    """Denser than Hypothesis draws them: most sources can be the identity and offer much, so that they compete."""
     count = random.randint(2, 5)
     ranks = random.sample(range(count), count)
     candidates, states = [], {}
     for number in range(count):
-        declares = frozenset(one for one in SOME if random.random() < 0.75) or frozenset(SOME)
-        one = Candidate(f"s{number}", ranks[number], declares, random.random() < 0.3)
-        candidates.append(one)
+        declares = frozenset(capability for capability in SOME if random.random() < 0.75) or frozenset(SOME)
+        candidate = Candidate(f"s{number}", ranks[number], declares, random.random() < 0.3)
+        candidates.append(candidate)
         offers = frozenset(each for each in declares if random.random() < 0.7)
         has_id = Capability.INSTANCE_ID in offers
         here = SourceState(SourceStatus.PRESENT, random.choice("ab") if has_id else None, offers)
-        states[one.name] = random.choice([here, here, PENDING, ABSENT])
+        states[candidate.name] = random.choice([here, here, PENDING, ABSENT])
     return candidates, states, frozenset(candidate.name for candidate in candidates if random.random() < 0.2)
 
 
@@ -180,7 +180,7 @@ def test_judging_many_dense_worlds_agrees_with_the_rules() -> None:
 @QUICK
 @given(worlds(), st.sampled_from(sorted(PRIVATE, key=lambda c: c.value)))
 def test_private_capability_never_comes_from_a_stranger_however_it_ends(world: World, capability: Capability) -> None:
-    """Whatever is still pending turns out to be: who gave a private value is the identity in the end, or listed."""
+    """However the pending sources answer, the giver of a private value is the final identity, or listed."""
     candidates, states, listed = world
     rules = Rules(candidates, listed)
     verdict = rules.judge(capability, states)

@@ -1,4 +1,4 @@
-"""Whatever stands in a network configuration or a cloud's answer, it is read and rendered, or refused with a code: never a crash."""
+"""Any network configuration or cloud answer is read and rendered, or refused with a code: never a crash."""
 
 import copy
 from typing import Any
@@ -28,7 +28,7 @@ ODD = st.one_of(
 
 def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [found for key, below in items for found in ((*path, key), *paths(below, (*path, key)))]
+    return [inner for key, below in items for inner in ((*path, key), *paths(below, (*path, key)))]
 
 
 def changed(document: Any, path: tuple[Any, ...], value: Any) -> Any:
@@ -41,7 +41,7 @@ def changed(document: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 
 def read(document: Any) -> Network | str:
-    """The network, or the code of what is wrong with it."""
+    """The network, or the code of its error."""
     try:
         return documents.read_value("odd", document)
     except PrecastError as error:
@@ -49,7 +49,10 @@ def read(document: Any) -> Network | str:
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.sampled_from(DOCUMENTS).flatmap(lambda one: st.tuples(st.just(one), st.sampled_from(paths(one)))), ODD)
+@given(
+    st.sampled_from(DOCUMENTS).flatmap(lambda document: st.tuples(st.just(document), st.sampled_from(paths(document)))),
+    ODD,
+)
 def test_document_with_something_odd_in_it_is_read_or_refused(place: tuple[Any, tuple[Any, ...]], value: Any) -> None:
     network = read(changed(*place, value))
     if isinstance(network, str):
@@ -82,7 +85,7 @@ ROWS = st.lists(
 @settings(max_examples=200, deadline=None)
 @given(st.fixed_dictionaries({"links": ROWS, "networks": ROWS, "services": ROWS}))
 def test_odd_network_data_of_openstack_is_read_or_refused(data: Any) -> None:
-    read(openstack.to_v2(data))
+    read(openstack.convert_to_v2(data))
 
 
 @settings(max_examples=100, deadline=None)
@@ -94,4 +97,4 @@ def test_odd_network_data_of_openstack_is_read_or_refused(data: Any) -> None:
     )
 )
 def test_odd_interfaces_of_ec2_are_read_or_refused(macs: Any) -> None:
-    read(clouds.ec2(macs))
+    read(clouds.convert_ec2(macs))

@@ -40,11 +40,11 @@ def reached_by_snakes(text: str) -> tuple[Any, set[tuple[int, ...]]]:
     names = [f"p{p}" for p in range(len(net.place()))]
     graph = snakes_nets.StateGraph(net)
     graph.build()
-    found = set()
+    markings = set()
     for state in graph:
         graph.goto(state)
-        found.add(tuple(len(graph.net.place(name).tokens) for name in names))
-    return net, found
+        markings.add(tuple(len(graph.net.place(name).tokens) for name in names))
+    return net, markings
 
 
 def reached_by_plain_firing(net: Net) -> set[tuple[int, ...]]:

@@ -86,7 +86,7 @@ def test_consequences_of_different_kinds_are_told_apart_by_exit_code_and_status(
     like = {Kind.UNAUTHENTICATED: Kind.DENIED, Kind.LIMITED: Kind.UNAVAILABLE}
     by_exit_code = {row.exit_code: kind for kind, row in CONSEQUENCES.items() if kind not in like}
     assert len(by_exit_code) == len(Kind) - len(like)
-    assert all(by_exit_code[CONSEQUENCES[one].exit_code] is other for one, other in like.items())
+    assert all(by_exit_code[CONSEQUENCES[kind].exit_code] is shared for kind, shared in like.items())
     assert len({row.http_status for row in CONSEQUENCES.values()}) == len(Kind)
 
 

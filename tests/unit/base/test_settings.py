@@ -163,7 +163,7 @@ def test_rows_show_every_setting_and_no_secret(tmp_path: Path) -> None:
     rows = {name: (value, origin) for name, value, origin in loaded(write(tmp_path, 'token = "geheim"')).rows()}
     assert rows["token"] == ("(set, not shown)", f"{tmp_path}/sample.toml:1")
     assert rows["every"] == ("30m", "default")
-    assert list(rows) == [one.name for one in declared(Sample)]
+    assert list(rows) == [setting.name for setting in declared(Sample)]
 
 
 def test_strange_variable_is_named_with_the_nearest_and_never_an_error() -> None:

@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback for data sources: answers by path, and the ways in which a stranger can misbehave."""
+"""A real HTTP server on loopback for data sources: it answers by path, or misbehaves as a hostile server would."""
 
 import asyncio
 import contextlib
@@ -8,8 +8,8 @@ from pathlib import Path
 Writer = asyncio.StreamWriter
 
 
-class Asked:
-    """A question as it came."""
+class HttpRequest:
+    """A parsed HTTP request."""
 
     def __init__(self, head: bytes, body: bytes) -> None:
         first, *lines = head.decode("latin-1").split("\r\n")
@@ -19,7 +19,7 @@ class Asked:
         self.body = body
 
 
-Handler = Callable[[Asked, Writer], Awaitable[None]]
+Handler = Callable[[HttpRequest, Writer], Awaitable[None]]
 
 
 def answer(status: int, body: bytes = b"", **headers: str) -> bytes:
@@ -29,24 +29,24 @@ def answer(status: int, body: bytes = b"", **headers: str) -> bytes:
 
 
 class Service:
-    """Answers from a table of paths; what it was asked is in `asked`."""
+    """Answers from a table of paths, and records its requests in `asked`."""
 
     def __init__(self, files: Mapping[str, str | bytes], **headers: str) -> None:
         self._files = {
             path.strip("/"): data.encode() if isinstance(data, str) else data for path, data in files.items()
         }
         self._headers = headers
-        self.asked: list[Asked] = []
+        self.asked: list[HttpRequest] = []
 
-    async def __call__(self, asked: Asked, writer: Writer) -> None:
-        self.asked.append(asked)
-        found = self._files.get(asked.target.strip("/"))
-        writer.write(answer(404 if found is None else 200, found or b"", **self._headers))
+    async def __call__(self, request: HttpRequest, writer: Writer) -> None:
+        self.asked.append(request)
+        content = self._files.get(request.target.strip("/"))
+        writer.write(answer(404 if content is None else 200, content or b"", **self._headers))
 
 
 @contextlib.asynccontextmanager
-async def serving(handler: Handler, socket: Path | None = None) -> AsyncIterator[str]:
-    """The base address of a server on loopback, or on a socket in the file system."""
+async def served(handler: Handler, socket: Path | None = None) -> AsyncIterator[str]:
+    """Run a server on loopback, or on a socket in the file system, and give its base address."""
     waiting: set[asyncio.Task[None]] = set()
 
     async def talk(reader: asyncio.StreamReader, writer: Writer) -> None:
@@ -58,7 +58,7 @@ async def serving(handler: Handler, socket: Path | None = None) -> AsyncIterator
             length = next(
                 (int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0
             )
-            await handler(Asked(head, await reader.readexactly(length)), writer)
+            await handler(HttpRequest(head, await reader.readexactly(length)), writer)
             await writer.drain()
         writer.close()
         waiting.discard(task)
@@ -78,12 +78,12 @@ async def serving(handler: Handler, socket: Path | None = None) -> AsyncIterator
         await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def silent(_: Asked, writer: Writer) -> None:
+async def silent(_: HttpRequest, writer: Writer) -> None:
     """Listens and never answers."""
     await asyncio.Event().wait()
 
 
-async def trickling(_: Asked, writer: Writer) -> None:
+async def trickling(_: HttpRequest, writer: Writer) -> None:
     """An answer that never ends."""
     writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
     while True:

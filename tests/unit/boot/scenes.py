@@ -1,4 +1,4 @@
-"""Sources and modules for tests of the loop: they do what a test tells them, when it tells them."""
+"""Sources and modules for tests of the loop: a test controls what they do, and when."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -12,9 +12,9 @@ from precast.boot.configuration import Configuration
 from precast.boot.events import AnyEvent
 from precast.boot.loop import Boot, BootParts, Options
 from precast.boot.module_runs import ModuleRunner
-from precast.boot.modules.context import Context
-from precast.boot.modules.contract import After, Frequency, Module, Part, Stage
-from precast.boot.modules.outcomes import Outcome
+from precast.boot.modules.context import ModuleContext
+from precast.boot.modules.contract import Frequency, Module, ModulePart, Predecessor, Stage
+from precast.boot.modules.outcomes import ModuleOutcome
 from precast.boot.source_choice import ChosenSource, SourceChoice
 from precast.boot.sources.contract import (
     DetectedSource,
@@ -32,7 +32,7 @@ ALL = frozenset(Capability)
 
 
 class ScriptedSource:
-    """A source that answers when it is told to; `values` None: it is not here."""
+    """A source that answers when the test allows it; with `values` None it is absent."""
 
     needs_network = False
 
@@ -75,15 +75,15 @@ def data(instance_id: str = "i-1", **values: Any) -> dict[Capability, Any]:
 
 
 def module(
-    name: str, run: Callable[[Context], Outcome] | None = None, after: Sequence[str] = (), **rest: Any
+    name: str, run: Callable[[ModuleContext], ModuleOutcome] | None = None, after: Sequence[str] = (), **rest: Any
 ) -> Module:
-    """A module that always has something to do."""
+    """A module that is always due."""
     return Module(
         name,
         run or (lambda context: context.outcome),
         {},
-        after=tuple(After(dependency, "the test says so") for dependency in after),
-        is_wanted=rest.pop("is_wanted", lambda _: True),
+        after=tuple(Predecessor(dependency, "the test says so") for dependency in after),
+        has_work=rest.pop("has_work", lambda _: True),
         **rest,
     )
 
@@ -100,7 +100,8 @@ class Scene:
         self._arrived = asyncio.Condition()
         chosen = [
             ChosenSource(
-                source, Likelihood(Plausibility.CONFIRMED if source.name in confirmed else Plausibility.POSSIBLE, "a test")
+                source,
+                Likelihood(Plausibility.CONFIRMED if source.name in confirmed else Plausibility.POSSIBLE, "a test"),
             )
             for source in sources
         ]
@@ -126,4 +127,4 @@ class Scene:
         return [event for event in self.events if isinstance(event, kind)]
 
 
-__all__ = ["ALL", "Frequency", "Part", "Scene", "Stage", "ScriptedSource", "data", "module"]
+__all__ = ["ALL", "Frequency", "ModulePart", "Scene", "ScriptedSource", "Stage", "data", "module"]

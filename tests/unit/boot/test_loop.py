@@ -1,4 +1,4 @@
-"""The loop: a module starts as soon as what it waits for is there and trusted, once, and what did not run says why."""
+"""The loop: a module starts once, as soon as its capabilities are known and trusted, and a module that did not run has a reason."""
 
 import asyncio
 import contextlib
@@ -11,11 +11,11 @@ from precast.base.errors import ConflictError
 from precast.boot import events
 from precast.boot.capabilities import Capability
 from precast.boot.events import Result
-from precast.boot.modules.context import Context
-from precast.boot.modules.outcomes import Outcome
+from precast.boot.modules.context import ModuleContext
+from precast.boot.modules.outcomes import ModuleOutcome
 from precast.boot.sources import issues
 from precast.boot.sources.contract import DetectedSource, MachineAccess, SourceData
-from tests.unit.boot.scenes import Frequency, Part, Scene, ScriptedSource, Stage, data, module
+from tests.unit.boot.scenes import Frequency, ModulePart, Scene, ScriptedSource, Stage, data, module
 
 
 class Log:
@@ -31,7 +31,7 @@ class Log:
         def __init__(self, log: "Log", name: str) -> None:
             self._log, self._name = log, name
 
-        def __call__(self, context: Context) -> Outcome:
+        def __call__(self, context: ModuleContext) -> ModuleOutcome:
             self._log.names.append(self._name)
             return context.outcome
 
@@ -41,7 +41,7 @@ async def test_module_starts_before_discovery_has_ended(tmp_path: Path) -> None:
     started = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def run(context: Context) -> Outcome:
+    def run(context: ModuleContext) -> ModuleOutcome:
         loop.call_soon_threadsafe(started.set)
         return context.outcome
 
@@ -54,7 +54,7 @@ async def test_module_starts_before_discovery_has_ended(tmp_path: Path) -> None:
     slow.values = data(zone="z")
     slow.now()
     assert await task
-    # A set: each has a thread of its own, and nobody promises whose end is heard first.
+    # A set: each module has its own thread, so the order of their ends is undefined.
     assert {event.module_run for event in scene.of(events.ModuleEnded)} == {"first", "zoned"}
 
 
@@ -63,7 +63,7 @@ async def test_sources_that_nobody_waits_for_are_let_go(tmp_path: Path) -> None:
     scene = Scene(tmp_path, [silent, ScriptedSource("right", 9, data(user_data=b"x")).now()], [module("one")])
     assert await scene.run()
     assert silent.was_cancelled
-    assert scene.of(events.SourceAnswered)[-1].reason == "nobody waits for it any more"
+    assert scene.of(events.SourceAnswered)[-1].reason == "no module waits for it any more"
 
 
 async def test_pending_source_of_higher_rank_holds_back_until_it_ends(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ async def test_pending_source_of_higher_rank_holds_back_until_it_ends(tmp_path: 
     low = ScriptedSource("low", 1, data("i-1", user_data=b"low")).now()
     seen = []
 
-    def look(context: Context) -> Outcome:
+    def look(context: ModuleContext) -> ModuleOutcome:
         seen.append(context.config["user_data"])
         return context.outcome
 
@@ -90,7 +90,7 @@ async def test_deadline_of_a_higher_source_ends_the_holding_back(tmp_path: Path)
     scene = Scene(tmp_path, [high, ScriptedSource("low", 1, data("i-1", user_data=b"low")).now()], [module("one")])
     assert await scene.run()
     held = scene.of(events.CapabilityHeld)
-    assert {one.source for one in held} == {"high"}
+    assert {event.source for event in held} == {"high"}
     assert "had not answered after 0.05 s" in scene.of(events.SourceAnswered)[-1].reason
     assert scene.state.identity().instance_id == "i-1"  # type: ignore[union-attr]
 
@@ -105,7 +105,7 @@ async def test_needed_capability_missing_is_said_and_an_optional_one_is_not_miss
     assert await scene.run()
     ended = {event.module_run: event for event in scene.of(events.ModuleEnded)}
     assert ended["needing"].result == Result.NOT_RUN
-    assert ended["needing"].reason == "it needs public keys: no source that is here offers it"
+    assert ended["needing"].reason == "it needs public keys: no present source offers it"
     assert log.names == ["using"]
 
 
@@ -141,7 +141,7 @@ async def test_keys_of_a_stranger_are_not_taken_unless_listed(tmp_path: Path) ->
 async def test_module_waits_for_those_it_comes_after_and_runs_though_they_failed(tmp_path: Path) -> None:
     log = Log()
 
-    def fail(context: Context) -> Outcome:
+    def fail(context: ModuleContext) -> ModuleOutcome:
         log.names.append("first")
         raise OSError("disk full")
 
@@ -153,27 +153,27 @@ async def test_module_waits_for_those_it_comes_after_and_runs_though_they_failed
 
 
 async def test_password_of_a_user_waits_for_that_user_only_and_works_alone(tmp_path: Path) -> None:
-    """S5.25, S5.26: alice's creation is stuck, bob's password is set meanwhile; carol is there already."""
+    """S5.25, S5.26: alice's creation is stuck, bob's password is set meanwhile; carol exists already."""
     may_go, seen = threading.Event(), []
     is_bob_set = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def create(name: str) -> Part:
-        def run(context: Context) -> Outcome:
+    def create(name: str) -> ModulePart:
+        def run(context: ModuleContext) -> ModuleOutcome:
             assert name != "alice" or may_go.wait(30)
             seen.append(f"create {name}")
             return context.outcome
 
-        return Part(name, run, gives=(f"user:{name} exists",))
+        return ModulePart(name, run, provides=(f"user:{name} exists",))
 
-    def password(name: str) -> Part:
-        def run(context: Context) -> Outcome:
+    def password(name: str) -> ModulePart:
+        def run(context: ModuleContext) -> ModuleOutcome:
             seen.append(f"password {name}")
             if name == "bob":
                 loop.call_soon_threadsafe(is_bob_set.set)
             return context.outcome
 
-        return Part(name, run, waits=(f"user:{name} exists",))
+        return ModulePart(name, run, waits_for=(f"user:{name} exists",))
 
     modules = [
         module("setuserpassword", parts=lambda _: [password(name) for name in ("alice", "bob", "carol")]),
@@ -195,7 +195,7 @@ async def test_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
     guard = threading.Lock()
     turn = threading.Barrier(2, timeout=0.2)
 
-    def run(context: Context) -> Outcome:
+    def run(context: ModuleContext) -> ModuleOutcome:
         nonlocal inside, most
         with guard:
             inside += 1
@@ -244,7 +244,7 @@ async def test_jobs_run_as_often_as_they_say(tmp_path: Path) -> None:
 async def test_failed_job_is_not_run_again_unless_told_to(tmp_path: Path) -> None:
     tries = 0
 
-    def fail(context: Context) -> Outcome:
+    def fail(context: ModuleContext) -> ModuleOutcome:
         nonlocal tries
         tries += 1
         raise OSError("no")
@@ -281,7 +281,7 @@ async def test_second_boot_at_the_same_time_is_refused(tmp_path: Path) -> None:
     task = asyncio.ensure_future(scene.run())
     while not scene.of(events.SourceAsked):
         await asyncio.sleep(0)
-    with pytest.raises(ConflictError, match="another boot is working"):
+    with pytest.raises(ConflictError, match="another boot is running"):
         await Scene(tmp_path, [], []).run()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -325,7 +325,7 @@ class Broken(ScriptedSource):
 
 
 async def test_bug_of_a_source_or_module_is_a_reason_and_the_boot_goes_on(tmp_path: Path) -> None:
-    def bug(context: Context) -> Outcome:
+    def bug(context: ModuleContext) -> ModuleOutcome:
         raise KeyError("x")
 
     scene = Scene(tmp_path, [Broken("bad", 9), ScriptedSource("one", 1, data()).now()], [module("m", bug), module("n")])
@@ -356,5 +356,5 @@ async def test_module_with_the_name_of_a_capability_is_told_apart(tmp_path: Path
     assert await scene.run()
     (ended,) = scene.of(events.ModuleEnded)
     assert (ended.module_run, ended.result, ended.reason) == (
-        "zone", Result.NOT_RUN, "it needs zone: no source that is here offers it",
+        "zone", Result.NOT_RUN, "it needs zone: no present source offers it",
     )  # fmt: skip

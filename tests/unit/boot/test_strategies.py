@@ -1,6 +1,5 @@
-"""Strategies over any iterable of sources, and how sources are chosen before any is asked."""
+"""Search strategies over any iterable of sources, the facade, and the choice of sources before any is asked."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,7 +32,7 @@ async def test_parallel_yields_each_as_it_ends(tmp_path: Path) -> None:
     seen = []
     sources[2].now()
     async for source, answer in Parallel().search(stream(), Machine(tmp_path, Evidence())):
-        seen.append((source.name, answer.found is not None))
+        seen.append((source.name, answer.detected is not None))
         sources[{"c": 1, "b": 0, "a": 0}[source.name]].now()
     assert seen == [("c", True), ("b", False), ("a", True)]
 
@@ -136,14 +135,17 @@ def test_address_that_the_image_names_for_cloud_init_is_followed(tmp_path: Path)
 def test_image_that_is_no_map_is_refused_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "etc/cloud").mkdir(parents=True)
     (tmp_path / "etc/cloud/cloud.cfg").write_text("- a\n")
-    with pytest.raises(InputError, match=r"cloud.cfg should be a map, and is a list"):
+    with pytest.raises(InputError, match=r"cloud.cfg should be a map, but is a list"):
         image.read(tmp_path)
 
 
 def test_scratch_root_asks_only_what_lies_in_it_unless_named(tmp_path: Path) -> None:
-    found = evidence.collect(tmp_path)
-    assert all(not source.needs_network for source in source_choice.choose_sources(BootSettings(), found, tmp_path).sources)
-    named = source_choice.choose_sources(BootSettings(addresses=("ec2=http://127.0.0.1:1/",)), found, tmp_path)
+    evidence_found = evidence.collect(tmp_path)
+    assert all(
+        not source.needs_network
+        for source in source_choice.choose_sources(BootSettings(), evidence_found, tmp_path).sources
+    )
+    named = source_choice.choose_sources(BootSettings(addresses=("ec2=http://127.0.0.1:1/",)), evidence_found, tmp_path)
     assert "ec2" in {source.name for source in named.sources}
 
 
@@ -173,9 +175,11 @@ def test_evidence_is_read_below_the_root(tmp_path: Path) -> None:
     (place / "sys_vendor").write_text("Amazon EC2\n")
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/cmdline").write_text("ro ds=nocloud;h=x\n")
-    found = evidence.collect(tmp_path)
-    assert found.dmi == {"sys_vendor": "Amazon EC2"}
-    assert firmware.find_named_source(found) == firmware.NamedSource("nocloud", {"h": "x"}, "the kernel command line")
+    evidence_found = evidence.collect(tmp_path)
+    assert evidence_found.dmi == {"sys_vendor": "Amazon EC2"}
+    assert firmware.find_named_source(evidence_found) == firmware.NamedSource(
+        "nocloud", {"h": "x"}, "the kernel command line"
+    )
 
 
 def test_every_source_declares_what_the_rules_rest_on() -> None:
@@ -191,8 +195,8 @@ def test_every_source_declares_what_the_rules_rest_on() -> None:
 def test_modules_that_come_after_each_other_form_no_circle() -> None:
     import graphlib
 
-    known = {module.name for module in modules.modules()}
-    graph = {module.name: [dependency.module for dependency in module.after] for module in modules.modules()}
+    known = {module.name for module in modules.list_modules()}
+    graph = {module.name: [dependency.module for dependency in module.after] for module in modules.list_modules()}
     assert {name for names in graph.values() for name in names} <= known
     graphlib.TopologicalSorter(graph).prepare()
-    assert all(dependency.reason for module in modules.modules() for dependency in module.after)
+    assert all(dependency.reason for module in modules.list_modules() for dependency in module.after)

@@ -1,4 +1,4 @@
-"""What is wrong with user data before a boot: file, line, column, hint."""
+"""Validation of user data before a boot: problems have a file, line, column and hint."""
 
 import gzip
 import json
@@ -24,25 +24,25 @@ chef: {}
 
 
 def places(text: str) -> list[tuple[int, int, bool, str]]:
-    found = []
+    places_found = []
     for problem in validate("test", text.encode()):
         error = problem.error
         assert error.source is not None
         assert error.span is not None
-        found.append((*error.source.position(error.span.start), problem.is_warning, error.hint))
-    return found
+        places_found.append((*error.source.position(error.span.start), problem.is_warning, error.hint))
+    return places_found
 
 
 def test_everything_wrong_is_told_with_its_place_and_a_hint() -> None:
-    found = places(BAD)
-    assert found[:5] == [
+    problems = places(BAD)
+    assert problems[:5] == [
         (2, 1, True, "did you mean hostname?"),
         (5, 5, True, "did you mean ssh_authorized_keys?"),
         (6, 5, False, ""),
         (7, 5, False, "add name:"),
         (8, 1, False, "begin each element with a dash"),
     ]
-    assert [each[:3] for each in found[5:]] == [(9, 30, False), (9, 63, False), (10, 1, True)]
+    assert [each[:3] for each in problems[5:]] == [(9, 30, False), (9, 63, False), (10, 1, True)]
 
 
 def test_secrets_are_not_shown() -> None:
@@ -102,7 +102,7 @@ def test_command_prints_places_and_ends_with_one(tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().out == "1 file: 0 errors, 0 warnings\n"
     assert main(["boot", "validate", str(good), str(bad)]) == 1
     out = capsys.readouterr().out
-    assert f"{bad}:2:1: warning: hostnme is no key that is known [BOOT-190]" in out
+    assert f"{bad}:2:1: warning: hostnme is not a known key [BOOT-190]" in out
     assert "hint: did you mean hostname?" in out
     assert main(["boot", "validate", "--json", str(bad)]) == 1
     report = json.loads(capsys.readouterr().out)

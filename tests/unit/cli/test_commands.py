@@ -1,4 +1,4 @@
-"""Every command of the program: what all of them have in common."""
+"""Properties that all commands share."""
 
 import argparse
 
@@ -8,7 +8,7 @@ from precast.cli.main import GROUPS, build_parser
 from tools.reference import parsers
 
 ALL = {" ".join(words): parser for words, parser in parsers(build_parser(list(GROUPS)))}
-# They run until they are told to stop, or print a document of another format.
+# These commands run until they are stopped, or print a document in another format.
 WITHOUT_JSON = {
     *("precast server", "precast agent", "precast agent run", "precast agent exec"),
     *("precast net draw", "precast net export", "precast net import"),
@@ -41,7 +41,9 @@ def test_place_on_the_command_line_says_what_it_is(name: str) -> None:
     assert parser.description or parser.prog == name
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            assert {one.dest for one in action._choices_actions} == set(action.choices), "each has its line of help"
+            assert {choice.dest for choice in action._choices_actions} == set(action.choices), (
+                "each command has a line of help"
+            )
         elif action.option_strings:
             assert action.help, (name, action.option_strings)
 

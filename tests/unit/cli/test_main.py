@@ -1,4 +1,4 @@
-"""The outermost boundary: whatever a command does, one line and the right exit code."""
+"""The outermost boundary: every error of a command becomes one line and the right exit code."""
 
 import argparse
 import os
@@ -35,7 +35,7 @@ EXIT_CODES: list[tuple[type[PrecastError], int]] = [
 ]
 NOT_WRITTEN = """\
 precast: error: cannot write the output: No space left on device [CLI-003]
-  hint: check where standard output goes
+  hint: check where standard output is redirected to
 """
 
 Run = Callable[[argparse.Namespace], int]
@@ -44,7 +44,7 @@ Command = Callable[[Run], None]
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Makes `precast try it` do something."""
+    """Defines what `precast try it` does."""
     monkeypatch.delenv("PRECAST_DEBUG", raising=False)
 
     def install(run: Run) -> None:
@@ -104,7 +104,7 @@ def test_main_of_an_interrupted_command_returns_130(command: Command, capsys: py
     assert capsys.readouterr() == ("", "")
 
 
-def test_main_of_errors_of_several_tasks_tells_our_own(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+def test_main_of_errors_of_several_tasks_reports_our_own(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     lost = UnavailableError("TEST-001", "the database is away", "wait")
 
     def fail(args: argparse.Namespace) -> int:
@@ -115,7 +115,7 @@ def test_main_of_errors_of_several_tasks_tells_our_own(command: Command, capsys:
     assert capsys.readouterr().err == "precast: error: the database is away [TEST-001]\n  hint: wait\n"
 
 
-def test_main_of_errors_of_several_tasks_that_are_none_of_ours_is_internal(
+def test_main_of_errors_of_several_tasks_that_are_not_ours_is_internal(
     command: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(args: argparse.Namespace) -> int:
@@ -138,7 +138,7 @@ def test_main_of_errors_of_several_tasks_that_are_none_of_ours_is_internal(
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
-def test_main_of_an_error_nobody_foresaw_is_one_line_and_internal(
+def test_main_of_an_unexpected_error_is_one_line_and_internal(
     error: Exception, line: str, command: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command(raising(error))
@@ -229,7 +229,7 @@ def test_group_of_the_product_configures_and_shows_its_help(
     assert f"usage: precast {name}" in capsys.readouterr().out
 
 
-# A whole process: only there the interpreter flushes standard output once more when it ends, and has its own exit code for that.
+# A whole process, because only there the interpreter flushes standard output at exit, with an exit code of its own.
 PROGRAM = """
 import sys, types
 from precast.__main__ import main
@@ -248,7 +248,7 @@ main()
 """
 
 
-# Buffered, as it is by default: only then a failure shows when the command is over.
+# Buffered, as by default, because only then a write fails after the command has returned.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("PYTHONUNBUFFERED", "PRECAST_DEBUG")}
 
 
@@ -258,7 +258,7 @@ def program(body: str, argv: tuple[str, ...] = ("try",)) -> list[str]:
 
 @pytest.fixture
 def broken_pipe() -> int:
-    """The writing end of a pipe that nobody reads."""
+    """The writing end of a pipe without a reader."""
     reading, writing = os.pipe()
     os.close(reading)
     return writing
@@ -279,7 +279,7 @@ def test_process_whose_reader_has_gone_ends_quietly_with_0(body: str, broken_pip
     assert run_with_stdout(program(body), broken_pipe) == (0, "")
 
 
-def test_process_whose_reader_has_gone_keeps_what_the_command_found(broken_pipe: int) -> None:
+def test_process_whose_reader_has_gone_keeps_the_exit_code_of_the_command(broken_pipe: int) -> None:
     assert run_with_stdout(program("print('x'); return 3"), broken_pipe) == (3, "")
 
 

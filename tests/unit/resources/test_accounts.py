@@ -59,12 +59,12 @@ def test_group_takes_a_used_number_only_when_allowed(node: Machine) -> None:
 @AS_ROOT
 def test_user_is_made_with_all_its_properties(node: Machine) -> None:
     apply_resource(node, "group", "devs", gid=4242)
-    told = apply_resource(
+    messages = apply_resource(
         node, "user", "alice", ensure="present", uid=4001, gid="devs", groups=["ops", "adm"], home="/home/alice",
         managehome=True, shell="/bin/sh", comment="Alice Ä", password="$6$abc$def", password_max_age=90,
         password_min_age=1, password_warn_days="5", expiry="2030-01-02",
     )  # fmt: skip
-    assert told == ["ensure: created"]
+    assert messages == ["ensure: created"]
     assert entry(node, "passwd", "alice") == "alice:x:4001:4242:Alice Ä:/home/alice:/bin/sh"
     assert entry(node, "shadow", "alice").split(":")[1] == "$6$abc$def"
     assert entry(node, "shadow", "alice").split(":")[3:] == ["1", "90", "5", "", "21916", ""]
@@ -82,11 +82,11 @@ def test_group_that_has_the_users_name_becomes_the_users_own(node: Machine) -> N
 @AS_ROOT
 def test_changes_are_told_in_puppets_order_and_words(node: Machine) -> None:
     apply_resource(node, "user", "old", expiry="2030-01-02")
-    told = apply_resource(
+    messages = apply_resource(
         node, "user", "old", groups="root", membership="inclusive", gid="ops", home="/home/new", shell="/bin/bash",
         comment="C", uid=1600, expiry="absent", password="$6$a$b", password_max_age=91,
     )  # fmt: skip
-    assert told == [
+    assert messages == [
         "home: home changed '/home/old' to '/home/new'",
         "uid: uid changed 1500 to 1600",
         "gid: gid changed 1500 to 'ops'",
@@ -138,10 +138,10 @@ def test_user_without_any_property_is_not_managed(node: Machine) -> None:
 
 
 def test_users_are_listed_as_they_are(node: Machine) -> None:
-    found = {each.title: each.properties for each in User.instances(node)}
-    assert found["old"]["groups"] == ["adm", "ops"]
-    assert (found["old"]["password_max_age"], found["root"]["password_max_age"]) == (-1, 99999)
-    assert "comment" not in found["old"]
+    instances = {instance.title: instance.properties for instance in User.instances(node)}
+    assert instances["old"]["groups"] == ["adm", "ops"]
+    assert (instances["old"]["password_max_age"], instances["root"]["password_max_age"]) == (-1, 99999)
+    assert "comment" not in instances["old"]
 
 
 def test_who_may_not_read_hashes_still_sees_accounts(node: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,8 +153,8 @@ def test_who_may_not_read_hashes_still_sees_accounts(node: Machine, monkeypatch:
         return read(path)
 
     monkeypatch.setattr(Path, "read_bytes", forbidden)
-    found = {each.title: each.properties for each in User.instances(node)}
-    assert (found["old"]["uid"], found["old"]["password"]) == (1500, "x")
+    instances = {instance.title: instance.properties for instance in User.instances(node)}
+    assert (instances["old"]["uid"], instances["old"]["password"]) == (1500, "x")
 
 
 @AS_ROOT

@@ -122,8 +122,8 @@ def test_absent_concat_removes_the_file(tmp_path: Path) -> None:
 
 def test_file_has_what_the_concat_says_of_it(tmp_path: Path) -> None:
     path = tmp_path / "c"
-    said = apply_resource(node(tmp_path, fragment("1", path, "x")), concat(path, mode="0600"))
-    assert said == [f"ensure: defined content as '{{sha256}}{hashlib.sha256(b'x').hexdigest()}'"]
+    messages = apply_resource(node(tmp_path, fragment("1", path, "x")), concat(path, mode="0600"))
+    assert messages == [f"ensure: defined content as '{{sha256}}{hashlib.sha256(b'x').hexdigest()}'"]
     assert path.stat().st_mode & 0o777 == 0o600
 
 

@@ -67,8 +67,8 @@ def test_taken_over_job_is_known_and_changes_in_its_place(node: Machine) -> None
 def test_special_becomes_timed(node: Machine) -> None:
     tab(node, "daemon").write_text(TAKEN_OVER)
     wanted = {"command": "/bin/false", "user": "daemon", "special": "absent", "minute": 5, "environment": ["A=c"]}
-    told = apply_resource(node, "cron", "spec", **wanted)
-    assert told[:2] == ["special: undefined 'special' from 'daily'", "minute: defined 'minute' as ['5']"]
+    messages = apply_resource(node, "cron", "spec", **wanted)
+    assert messages[:2] == ["special: undefined 'special' from 'daily'", "minute: defined 'minute' as ['5']"]
     assert tab(node, "daemon").read_text().endswith("# Puppet Name: spec\nA=c\n5 * * * * /bin/false\n")
 
 
@@ -87,11 +87,11 @@ def test_job_without_a_name_that_does_just_this_is_not_doubled(node: Machine) ->
 
 def test_jobs_are_listed_with_those_that_nobody_named(node: Machine) -> None:
     tab(node).write_text(TAKEN_OVER)
-    found = {each.title: each.properties for each in Cron.instances(node)}
-    assert list(found) == ["nightly", "unmanaged:5 4 * * 1-5 /usr/bin/by-hand --with 100%", "spec"]
-    assert found["spec"]["environment"] == ["A=b", "MAILTO=x"]
+    instances = {instance.title: instance.properties for instance in Cron.instances(node)}
+    assert list(instances) == ["nightly", "unmanaged:5 4 * * 1-5 /usr/bin/by-hand --with 100%", "spec"]
+    assert instances["spec"]["environment"] == ["A=b", "MAILTO=x"]
     unnamed = "unmanaged:5 4 * * 1-5 /usr/bin/by-hand --with 100%"
-    apply_resource(node, "cron", unnamed, **{**found[unnamed], "ensure": "absent"})
+    apply_resource(node, "cron", unnamed, **{**instances[unnamed], "ensure": "absent"})
     assert "by-hand" not in tab(node).read_text()
 
 

@@ -33,6 +33,12 @@ def test_attributes_that_a_handler_asks_for_are_declared(name: str) -> None:
         assert set(handler.order) <= set(declared.properties)
 
 
+def test_attributes_that_a_handler_asks_for_are_found_in_its_source() -> None:
+    handler = registry.find("user")
+    assert handler is not None
+    assert _asked_for(handler) >= {"purge_ssh_keys", "managehome", "membership"}
+
+
 @pytest.mark.parametrize("name", LISTED)
 def test_what_is_listed_has_declared_attributes(name: str) -> None:
     handler, declared = registry.find(name), catalogue.find_any(name)
@@ -40,25 +46,25 @@ def test_what_is_listed_has_declared_attributes(name: str) -> None:
     assert declared is not None
     machine = Machine("", "", SystemClock())
     try:
-        found = list(handler.instances(machine))
-    except Exception as error:  # noqa: BLE001 - who may not read the shadow file has nothing to look at
+        instances = list(handler.instances(machine))
+    except Exception as error:  # noqa: BLE001 - without root the shadow file is unreadable
         pytest.skip(str(error))
-    assert {key for each in found for key in each.properties} <= declared.attributes
+    assert {key for instance in instances for key in instance.properties} <= declared.attributes
 
 
 def _asked_for(handler: type) -> set[str]:
-    """The names in `wanted.get("…")` and the like, in the handler's module."""
+    """The names in `resource.get("…")` and the like, in the handler's module."""
     module = importlib.import_module(handler.__module__)
     tree = ast.parse(Path(inspect.getfile(module)).read_text())
-    found = set()
+    names = set()
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
-        words = [each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+        words = [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
         target = ast.unparse(node.func)
-        if words and (target.endswith("wanted.get") or target in _READERS):
-            found.add(words[0])
-    return found
+        if words and (target.endswith("resource.get") or target in _READERS):
+            names.add(words[0])
+    return names
 
 
-_READERS = {f"properties.{name}" for name in ("truth", "one_of", "number")}
+_READERS = {f"properties.{name}" for name in ("read_boolean", "one_of", "number")}

@@ -49,9 +49,9 @@ def line(path: Path, **parameters: Any) -> DesiredResource:
 def test_line_is_set(tmp_path: Path, before: str, parameters: dict[str, Any], after: str) -> None:
     path = tmp_path / "file"
     path.write_bytes(before.encode())
-    said = apply_resource(node(tmp_path), line(path, **parameters))
+    messages = apply_resource(node(tmp_path), line(path, **parameters))
     assert path.read_bytes().decode() == after
-    assert said == ([] if before == after else [f"ensure: {'removed' if 'ensure' in parameters else 'created'}"])
+    assert messages == ([] if before == after else [f"ensure: {'removed' if 'ensure' in parameters else 'created'}"])
 
 
 @pytest.mark.parametrize("parameters", [{"line": "k", "match": "^k"}, {"line": "m", "after": "^k"}])

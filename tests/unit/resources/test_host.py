@@ -31,16 +31,16 @@ def text(node: Machine) -> str:
 
 
 def test_new_host_is_appended_in_puppets_form(node: Machine) -> None:
-    told = apply_resource(node, "host", "db1.example", ip="10.0.0.1", host_aliases=["db1", "db"], comment="the db")
-    assert told == ["ensure: created"]
+    messages = apply_resource(node, "host", "db1.example", ip="10.0.0.1", host_aliases=["db1", "db"], comment="the db")
+    assert messages == ["ensure: created"]
     assert text(node) == HOSTS + "10.0.0.1\tdb1.example\tdb1 db\t# the db\n"
     assert Path(node.path("/etc/hosts")).stat().st_mode & 0o777 == 0o640
 
 
 def test_changed_properties_are_told_and_change_one_line(node: Machine) -> None:
     apply_resource(node, "host", "db", ip="10.0.0.1", host_aliases=["db1", "db2"], comment="one")
-    told = apply_resource(node, "host", "db", ip="10.0.0.11", host_aliases=["db1", "dbx"], comment="two")
-    assert told == [
+    messages = apply_resource(node, "host", "db", ip="10.0.0.11", host_aliases=["db1", "dbx"], comment="two")
+    assert messages == [
         "ip: ip changed '10.0.0.1' to '10.0.0.11'",
         "host_aliases: host_aliases changed db1 db2 to 'db1 dbx'",
         "comment: comment changed 'one' to 'two'",

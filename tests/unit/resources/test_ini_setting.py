@@ -62,9 +62,9 @@ def setting(path: Path, **given: Any) -> DesiredResource:
 def test_setting_is_set(tmp_path: Path, before: str, given: dict[str, Any], after: str) -> None:
     path = tmp_path / "file"
     path.write_bytes(before.encode())
-    said = apply_resource(node(tmp_path), setting(path, **given))
+    messages = apply_resource(node(tmp_path), setting(path, **given))
     assert path.read_bytes().decode() == after
-    assert bool(said) == (before != after)
+    assert bool(messages) == (before != after)
 
 
 def test_file_is_made_if_it_is_not_there(tmp_path: Path) -> None:
@@ -87,8 +87,8 @@ def test_file_is_made_if_it_is_not_there(tmp_path: Path) -> None:
 )
 def test_values_are_shown_as_asked(tmp_path: Path, shows: bool | str, words: str) -> None:
     (tmp_path / "f").write_text("[s]\na = 1\n")
-    wanted = setting(tmp_path / "f", section="s", setting="a", value="x", show_diff=shows)
-    assert apply_resource(node(tmp_path), wanted) == [f"value: {words}"]
+    resource = setting(tmp_path / "f", section="s", setting="a", value="x", show_diff=shows)
+    assert apply_resource(node(tmp_path), resource) == [f"value: {words}"]
 
 
 def test_secret_value_is_never_shown(tmp_path: Path) -> None:
@@ -103,9 +103,9 @@ def test_secret_value_is_never_shown(tmp_path: Path) -> None:
 
 def test_refreshonly_waits_for_a_refresh(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("[s]\na = 1\n")
-    wanted = setting(tmp_path / "f", section="s", setting="a", value="2", refreshonly=True)
-    assert apply_resource(node(tmp_path), wanted) == []
-    make_handler(node(tmp_path), wanted).refresh()
+    resource = setting(tmp_path / "f", section="s", setting="a", value="2", refreshonly=True)
+    assert apply_resource(node(tmp_path), resource) == []
+    make_handler(node(tmp_path), resource).refresh()
     assert (tmp_path / "f").read_text() == "[s]\na = 2\n"
 
 

@@ -45,12 +45,12 @@ Architecture: all
 
 
 def test_dpkgs_database_is_read_by_name_and_architecture() -> None:
-    found = debian.parse_status(STATUS)
-    assert found["adduser"] == InstalledPackage("3.134")
-    assert (found["libc6"], found["libc6:i386"]) == (InstalledPackage("2.36-9"), InstalledPackage("absent"))
-    assert found["left"] == InstalledPackage("absent")
-    assert found["kept"] == InstalledPackage("1:2.0~rc1-3", is_held=True)
-    assert "never" not in found
+    packages = debian.parse_status(STATUS)
+    assert packages["adduser"] == InstalledPackage("3.134")
+    assert (packages["libc6"], packages["libc6:i386"]) == (InstalledPackage("2.36-9"), InstalledPackage("absent"))
+    assert packages["left"] == InstalledPackage("absent")
+    assert packages["kept"] == InstalledPackage("1:2.0~rc1-3", is_held=True)
+    assert "never" not in packages
 
 
 @pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="needs dpkg")
@@ -59,8 +59,8 @@ def test_this_machines_database_is_read_as_dpkg_query_reads_it() -> None:
     lines = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.splitlines()
     expected = {line.split()[0]: line.split()[2] for line in lines if line.split()[1] == "installed"}
     with open(debian.STATUS, encoding="utf-8") as file:  # noqa: PTH123 - as it is
-        found = debian.parse_status(file.read())
-    assert {name: found[name].version for name in expected} == expected
+        packages = debian.parse_status(file.read())
+    assert {name: packages[name].version for name in expected} == expected
 
 
 def test_candidates_of_apt_are_found_for_several_packages() -> None:
@@ -87,10 +87,10 @@ kernel-core 0 5.14.0 162.6.1.el9 x86_64
 bind-libs 32 9.16.23 1.el9 x86_64
 gpg-pubkey 0 8483c65d 5ccc5b19 (none)
 """
-    found = rpm.parse_list(text)
-    assert found["kernel-core"].version == "5.14.0-162.6.1.el9"
-    assert found["bind-libs.x86_64"].version == "32:9.16.23-1.el9"
-    assert "gpg-pubkey" not in found
+    packages = rpm.parse_list(text)
+    assert packages["kernel-core"].version == "5.14.0-162.6.1.el9"
+    assert packages["bind-libs.x86_64"].version == "32:9.16.23-1.el9"
+    assert "gpg-pubkey" not in packages
 
 
 def test_updates_of_dnf_may_go_on_in_the_next_line() -> None:
@@ -101,9 +101,9 @@ a-very-long-name-of-a-package.noarch
 Obsoleting Packages
 grub2-tools.x86_64                  1:2.06-80.el9               baseos
 """
-    found = rpm.parse_updates(text)
-    assert (found["bash"], found["a-very-long-name-of-a-package"]) == ("5.1.8-10.el9", "2:1.0-3.el9")
-    assert "grub2-tools" not in found
+    packages = rpm.parse_updates(text)
+    assert (packages["bash"], packages["a-very-long-name-of-a-package"]) == ("5.1.8-10.el9", "2:1.0-3.el9")
+    assert "grub2-tools" not in packages
 
 
 def test_updates_of_zypper_are_read_from_its_table() -> None:

@@ -57,7 +57,7 @@ class Machine:
         return self.root + path if self.root else path
 
     def run(self, argv: Sequence[str], **options: Any) -> CommandResult:
-        from precast.resources import commands  # a run that only looks at files starts no program
+        from precast.resources import commands  # a run with nothing but files starts no program
 
         return commands.run(argv, root=self.root, is_chroot=self.is_chroot, **options)
 

@@ -109,7 +109,7 @@ class ApplyChore:
 
     async def _next_due(self) -> DueRun | None:
         if self._orders.has_waiting():
-            # An order means the catalog that is released now, of which this node may not have been told yet.
+            # An order means the catalog that is released now, which the server may not have announced to this node yet.
             await self._refresh(timedelta(0))
             if (order := self._orders.dispatch_next()) is not None:
                 return DueRun("ordered", order)

@@ -11,12 +11,13 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from precast.agent.chores.child_processes import ChildProcesses, ChildResult
+from precast.agent.chores.child_processes import ChildProcesses
 from precast.agent.connection.backoff import fraction
 from precast.agent.identity.credentials import Credentials
 from precast.agent.orders.renew_orders import RenewOrders
 from precast.agent.state.status_notes import CertificateNote
 from precast.agent.state.store import LocalStore
+from precast.base.async_programs import ProgramOutcome
 
 log = logging.getLogger("precast.agent")
 
@@ -77,7 +78,7 @@ class CertificateChore:
             self._orders.fulfil()
         return self._note_result(result)
 
-    def _note_result(self, result: ChildResult) -> float:
+    def _note_result(self, result: ProgramOutcome) -> float:
         """Note what the child process reported. Returns the seconds until the next check."""
         now = self._store.clock.now()
         try:

@@ -1,27 +1,20 @@
 """Runs Precast's own commands in short-lived child processes: the memory of what they import and allocate is freed when they end.
 
-A child process leads a session of its own. If it is late, or its caller is cancelled, it is killed with every process it started.
+`base.async_programs` starts and kills them: a child that is late, or whose caller is cancelled, is killed with every process it started.
 """
 
 import asyncio
-import contextlib
 import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
-# Of the standard error of a child that failed, so much is reported.
-MAX_ERROR_CHARS = 500
+from precast.base import async_programs
+from precast.base.async_programs import ProgramOutcome
+
+MAX_OUT_BYTES = 64 << 20
+MAX_ERROR_BYTES = 16 << 20
 # Environment variables that are for the daemon alone.
 _DAEMON_ONLY = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
-
-
-class ChildResult(NamedTuple):
-    """How a child process ended. `trouble` is empty if it succeeded."""
-
-    out: bytes
-    trouble: str
 
 
 class ChildProcesses:
@@ -35,51 +28,26 @@ class ChildProcesses:
     async def start(self, *arguments: str) -> asyncio.subprocess.Process | None:
         """Start a command that ends by itself; None if it cannot be started. Its output is dropped."""
         try:
-            return await asyncio.create_subprocess_exec(
-                *self._program,
-                *arguments,
-                *self._options,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
-                env=self._variables(),
-                start_new_session=True,
-            )
+            return await async_programs.start(self._argv(arguments), self._variables())
         except OSError:
             return None
+
+    async def run(self, *arguments: str, deadline_s: float) -> ProgramOutcome:
+        """Run a command to its end. Cancelling kills it."""
+        return await async_programs.run(
+            self._argv(arguments),
+            deadline_s=deadline_s,
+            max_out_bytes=MAX_OUT_BYTES,
+            max_error_bytes=MAX_ERROR_BYTES,
+            environment=self._variables(),
+        )
+
+    def _argv(self, arguments: Sequence[str]) -> list[str]:
+        return [*self._program, *arguments, *self._options]
 
     def _variables(self) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if name not in _DAEMON_ONLY}
         return {**inherited, **self._environment}
-
-    async def run(self, *arguments: str, deadline_s: float) -> ChildResult:
-        """Run a command to its end. Cancelling kills it."""
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self._program,
-                *arguments,
-                *self._options,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env=self._variables(),
-                start_new_session=True,
-            )
-        except OSError as error:
-            return ChildResult(b"", f"the process could not be started: {error.strerror}")
-        try:
-            async with asyncio.timeout(deadline_s):
-                out, error_text = await process.communicate()
-        except TimeoutError:
-            return ChildResult(b"", f"the process did not end within {deadline_s:g} s")
-        finally:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-        if process.returncode:
-            message = error_text.decode(errors="replace").strip()[-MAX_ERROR_CHARS:]
-            return ChildResult(out, message or f"the process ended with exit code {process.returncode}")
-        return ChildResult(out, "")
 
 
 def watch_by_descriptor() -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import msgspec
 
+from precast.base.programs import signal_group
+
 MAX_DURATION = timedelta(hours=4)
 STOP_GRACE = timedelta(minutes=10)
 
@@ -46,8 +48,7 @@ def request_stop(pid: int) -> None:
 
 def kill_group(pid: int) -> None:
     """Kill a run with every process it started; it leads a session of its own."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
+    signal_group(pid, signal.SIGKILL)
 
 
 def find_process(pid: int) -> RunProcess | None:

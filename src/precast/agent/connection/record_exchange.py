@@ -23,7 +23,7 @@ from precast.agent.state.store import LocalStore
 from precast.base.errors import PrecastError
 from precast.wire import sessions as session
 from precast.wire.facts import compress_facts
-from precast.wire.sessions import Ack, FromServer, Message, Reconnect, Record, Released, Resend, FactsWanted, Welcome
+from precast.wire.sessions import Ack, FactsWanted, FromServer, Message, Reconnect, Record, Released, Resend, Welcome
 
 log = logging.getLogger("precast.agent")
 

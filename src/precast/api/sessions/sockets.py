@@ -2,7 +2,7 @@
 
 aiohttp queues a message and wakes the task that waits for it, which costs a good part of what storing a short record does. Here a consumer
 gets each message first and accepts it or leaves it to the task. For that, the queue to which aiohttp's reader writes is replaced where
-aiohttp creates it; nothing else of aiohttp is changed. `tests/unit/api/sessions/test_sockets.py` checks it over a real socket.
+aiohttp creates it; nothing else of aiohttp is changed. `tests/component/api/sessions/test_sockets.py` checks it over a real socket.
 """
 
 from collections.abc import Callable

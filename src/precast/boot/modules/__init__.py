@@ -1,1 +1,1 @@
-"""Config modules: each is a declaration (keys, needs, order) and one function that brings the machine to what its keys say."""
+"""Contains the config modules. Each declares its keys, needs and order, and has one function that applies its keys to the machine."""

@@ -1,4 +1,4 @@
-"""The keys of package sources: given in the user data, or asked for by their fingerprint."""
+"""Installs the keys of package sources: from the user data, or from a key server by their fingerprint."""
 
 import re
 from collections.abc import Mapping
@@ -6,46 +6,44 @@ from typing import Any
 
 from precast.boot import downloads
 from precast.boot.modules import issues, pgp
-from precast.boot.modules.context import Context
+from precast.boot.modules.context import ModuleContext
 
-_ALL = "/etc/apt/trusted.gpg.d"
-_ONE = "/etc/apt/keyrings"
+_GLOBAL_KEYRINGS = "/etc/apt/trusted.gpg.d"
+_SOURCE_KEYRINGS = "/etc/apt/keyrings"
 _SERVER = "keyserver.ubuntu.com"
-_MAX_BYTES = 1 << 20  # keys that many have signed are some ten thousands
-_NUMBER = re.compile(r"[0-9A-Fa-f]{8}|[0-9A-Fa-f]{16}|[0-9A-Fa-f]{40}")
+_MAX_BYTES = 1 << 20  # a key with many signatures has some ten thousand bytes
+_KEY_ID = re.compile(r"[0-9A-Fa-f]{8}|[0-9A-Fa-f]{16}|[0-9A-Fa-f]{40}")
 
 
-def key_file(context: Context, name: str, given: Mapping[str, Any]) -> str | None:
-    """Put the key of a source in place; its path, or None if it has none. Raises UnavailableError if it cannot be got."""
-    key = given.get("key") or (_received(context, given) if "keyid" in given else None)
+def install_key(context: ModuleContext, name: str, source: Mapping[str, Any]) -> str | None:
+    """Write the key of a source and return its path, or None if the source has no key. Raises UnavailableError if fetching fails."""
+    key = source.get("key") or (_fetch_key(context, source) if "keyid" in source else None)
     if not key:
         return None
-    is_own = "$KEY_FILE" in given.get("source", "")
-    safe = "".join(sign if sign.isalnum() or sign in "._-" else "_" for sign in name)
-    path = f"{_ONE if is_own else _ALL}/precast-boot-{safe}.asc"
+    is_own = "$KEY_FILE" in source.get("source", "")
+    safe_name = "".join(character if character.isalnum() or character in "._-" else "_" for character in name)
+    path = f"{_SOURCE_KEYRINGS if is_own else _GLOBAL_KEYRINGS}/precast-boot-{safe_name}.asc"
     context.write(path, f"{key.strip()}\n".encode())
     return path
 
 
-def _received(context: Context, given: Mapping[str, Any]) -> str:
-    """Ask a key server, and take the key that was asked for. Raises UnavailableError BOOT-205."""
-    number = given["keyid"].replace(" ", "").removeprefix("0x")
-    url = f"{_base(given.get('keyserver', _SERVER))}/pks/lookup?op=get&options=mr&search=0x{number}"
-    context.changed(f"fetch the key {number} from {url.partition('/pks/')[0]}")
+def _fetch_key(context: ModuleContext, source: Mapping[str, Any]) -> str:
+    """Fetch a key from a key server and return only the requested key. Raises UnavailableError BOOT-205."""
+    key_id = source["keyid"].replace(" ", "").removeprefix("0x")
+    url = f"{_build_base_url(source.get('keyserver', _SERVER))}/pks/lookup?op=get&options=mr&search=0x{key_id}"
+    context.record_change(f"fetch the key {key_id} from {url.partition('/pks/')[0]}")
     if context.is_dry_run:
         return "-"
     try:
-        if not _NUMBER.fullmatch(number):
-            raise ValueError(
-                "a key is asked for by its fingerprint: 40 hexadecimal digits, or the last 8 or 16 of them"
-            )
-        return pgp.only(downloads.fetch(url, max_bytes=_MAX_BYTES), number)
+        if not _KEY_ID.fullmatch(key_id):
+            raise ValueError("keyid must be a fingerprint of 40 hexadecimal digits, or its last 8 or 16 digits")
+        return pgp.extract_key(downloads.fetch(url, max_bytes=_MAX_BYTES), key_id)
     except (OSError, ValueError) as error:
-        raise issues.NOT_FETCHED.error(url=f"key {number} from {url}", reason=error) from None
+        raise issues.NOT_FETCHED.error(url=f"key {key_id} from {url}", reason=error) from None
 
 
-def _base(server: str) -> str:
-    """The address of a key server: its protocol is HTTP, on a port of its own if nothing else is said."""
+def _build_base_url(server: str) -> str:
+    """Return the HTTP address of a key server; hkp:// without a port means port 11371."""
     scheme, _, rest = server.rpartition("://")
     rest = rest.rstrip("/")
     if scheme in ("", "hkps", "https"):

@@ -1,7 +1,7 @@
-"""What a module's function works with: its configuration, the machine below the root, and what the data source gave.
+"""Gives a module's function its configuration, the machine below the root, and the values from the data source.
 
-Everything that changes something goes through here, so that a dry run changes nothing: it says what would be done. What exists as a
-resource type is brought about by that type's own handler, the same that applies catalogs.
+A module makes every change through its context, so a dry run changes nothing and only records what it would do. Where a resource type
+exists, that type's own handler makes the change: the same handler that applies catalogs.
 """
 
 import os
@@ -14,18 +14,18 @@ from precast.agent.applying.machine import Machine
 from precast.base import files
 from precast.boot.capabilities import Capability
 from precast.boot.modules import issues
-from precast.boot.modules.outcomes import Outcome
+from precast.boot.modules.outcomes import ModuleOutcome
 from precast.boot.userdata.documents import Script
 from precast.resources import registry
 from precast.resources.contract import Change, CommandResult, DesiredResource
 from precast.resources.files import safe_paths
 
-Log = Callable[[str, str], None]  # level and text; where it goes only root can read
+Log = Callable[[str, str], None]  # takes level and text; only root can read the log
 _MAX_SHOWN = 200
 
 
-class Context:
-    """For one run of one module or part. `values` has the capabilities it needs and uses, as far as there are any."""
+class ModuleContext:
+    """The context of one run of one module or part. `values` contains the available capabilities that the module needs or uses."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class Context:
         self.machine = machine
         self.config = config
         self.values = values
-        self.instance_directory = instance_directory  # of this instance, root-only, root included
+        self.instance_directory = instance_directory  # readable by root only; the path includes the machine's root
         self.log = log
         self.is_dry_run = is_dry_run
         self.scripts = scripts
-        self.outcome = Outcome()
+        self.outcome = ModuleOutcome()
 
     @property
     def root(self) -> Path:
@@ -53,89 +53,89 @@ class Context:
 
     @property
     def has_programs(self) -> bool:
-        """Whether commands can be run: on the machine itself, or inside a root that holds a whole system."""
+        """Whether commands can run: on the machine itself, or inside a root that contains a complete system."""
         return not self.machine.root or self.machine.is_chroot
 
-    def value(self, capability: Capability, default: Any = None) -> Any:
-        """What the data source gave under a capability."""
+    def get_value(self, capability: Capability, default: Any = None) -> Any:
+        """Return the data source's value for a capability."""
         return self.values.get(capability, default)
 
     def warn(self, text: str) -> None:
         self.outcome.warnings.append(text)
 
-    def changed(self, text: str) -> None:
+    def record_change(self, text: str) -> None:
         self.outcome.changes.append(text)
 
     # Files
 
     def read(self, path: str) -> bytes | None:
-        """The content of a file below the root; None if there is none."""
+        """Return the content of a file below the root; None if the file does not exist."""
         try:
             return Path(safe_paths.resolve(self.machine.root, path, is_followed=True)).read_bytes()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
 
     def read_text(self, path: str) -> str:
-        """The same as text; empty if there is no such file."""
+        """Return the content of a file as text; empty if the file does not exist."""
         return (self.read(path) or b"").decode(errors="surrogateescape")
 
-    def is_there(self, path: str) -> bool:
+    def exists(self, path: str) -> bool:
         return Path(safe_paths.resolve(self.machine.root, path, is_followed=True)).exists()
 
     def write(self, path: str, data: bytes, mode: int = 0o644, owner: str = "root", group: str = "") -> bool:
-        """Set a file in place, with the directories that lead to it; whether something changed."""
+        """Write a file and create its missing parent directories. Returns whether anything changed."""
         self.make_directories(path.rpartition("/")[0])
-        wanted: dict[str, Any] = {"ensure": "file", "content": data, "mode": f"{mode:04o}", "show_diff": False}
-        return self.ensure("file", path, {**wanted, **self.ownership(owner, group)}, {"content"})
+        parameters: dict[str, Any] = {"ensure": "file", "content": data, "mode": f"{mode:04o}", "show_diff": False}
+        return self.ensure("file", path, {**parameters, **self.ownership_parameters(owner, group)}, {"content"})
 
-    def ownership(self, owner: str, group: str = "") -> dict[str, Any]:
-        """Parameters of a file for an owner and group; who is not root can only keep their own."""
+    def ownership_parameters(self, owner: str, group: str = "") -> dict[str, Any]:
+        """Return a file resource's parameters for owner and group; empty without root privileges, which chown needs."""
         if os.geteuid() != 0:
             return {}
-        # By number where it is known: a root that is being made may have no users yet.
-        given = {name: "0" if each == "root" else each for name, each in (("owner", owner), ("group", group))}
-        return {name: each for name, each in given.items() if each}
+        # Root is given by number: a root file system that is still being built may have no users yet.
+        names = {"owner": owner, "group": group}
+        return {parameter: "0" if name == "root" else name for parameter, name in names.items() if name}
 
     def make_directories(self, path: str, mode: int = 0o755) -> None:
-        """A directory and those above it, as far as they are not there."""
+        """Create a directory and its missing parents."""
         missing = []
-        while path.strip("/") and not self.is_there(path):
+        while path.strip("/") and not self.exists(path):
             missing.append(path)
             path = path.rpartition("/")[0]
-        for each in reversed(missing):
-            self.ensure("file", each, {"ensure": "directory", "mode": f"{mode:04o}"})
+        for directory in reversed(missing):
+            self.ensure("file", directory, {"ensure": "directory", "mode": f"{mode:04o}"})
 
     def remove(self, path: str) -> bool:
-        """Remove a file or link; whether there was one."""
+        """Remove a file or link. Returns whether it existed."""
         return self.ensure("file", path, {"ensure": "absent"})
 
-    def keep(self, name: str, data: bytes) -> str:
-        """Put a program in the directory of this instance; its path inside the root, to be run. A dry run only says where."""
-        place = self.instance_directory / name
+    def store_program(self, name: str, data: bytes) -> str:
+        """Write a program to the directory of this instance and return its path inside the root. A dry run only returns the path."""
+        path = self.instance_directory / name
         if not self.is_dry_run:
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            files.write_owned(place, data, 0o700, (0, 0))
-        return str(place).removeprefix(self.machine.root)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            files.write_owned(path, data, 0o700, (0, 0))
+        return str(path).removeprefix(self.machine.root)
 
     # Resources
 
     def ensure(self, type_name: str, title: str, parameters: Mapping[str, Any], secrets: Collection[str] = ()) -> bool:
-        """Bring a resource to what is wanted; whether something changed. Raises PrecastError or OSError, as its handler does."""
-        found = registry.find(type_name)
-        if found is None:
+        """Bring a resource to its desired state. Returns whether anything changed. Raises PrecastError or OSError, as its handler does."""
+        handler_class = registry.find(type_name)
+        if handler_class is None:
             raise issues.NO_TYPE.error(type=type_name)
         resource = DesiredResource(type_name, title, parameters, frozenset(secrets))
-        handler = found(resource, self.machine)
+        handler = handler_class(resource, self.machine)
         changes = handler.compare(handler.read())
         for change in changes:
-            said = None
+            message = None
             if not self.is_dry_run:
                 self.machine.snapshots.forget(handler.invalidates)
                 try:
-                    said = handler.apply(change)
+                    message = handler.apply(change)
                 finally:
                     self.machine.snapshots.forget(handler.invalidates)
-            self.changed(f"{resource.ref}: {_told(change, said)}")
+            self.record_change(f"{resource.ref}: {_describe_change(change, message)}")
         if changes and not self.is_dry_run:
             handler.flush()
         for level, text in handler.take_logs():
@@ -147,65 +147,65 @@ class Context:
     def run(
         self, command: Sequence[str] | str, *, what: str = "", deadline_s: float | None = None, **options: Any
     ) -> CommandResult:
-        """Run a command that changes something: argv, or a text for the shell. In a dry run it is only told, and has succeeded.
+        """Run a command that makes a change: argv, or a text for the shell. A dry run only records the command, as successful.
 
-        `what` is told instead of the command itself, if that could hold a secret. Raises InputError BOOT-200 below a root without
+        `what` is recorded instead of the command itself, which may contain a secret. Raises InputError BOOT-200 below a root without
         programs, and UnavailableError as `resources.commands` does.
         """
-        text = what or shown(command)
-        self.check_programs(text)
-        self.changed(f"run {text}")
-        return self.run_untold(command, deadline_s=deadline_s, **options)
+        text = what or shorten_command(command)
+        self.require_programs(text)
+        self.record_change(f"run {text}")
+        return self.run_unrecorded(command, deadline_s=deadline_s, **options)
 
-    def run_untold(
+    def run_unrecorded(
         self, command: Sequence[str] | str, *, deadline_s: float | None = None, **options: Any
     ) -> CommandResult:
-        """The same without a word: for who sees by itself whether something changed, and tells that. Raises as `run` does."""
-        self.check_programs(shown(command))
+        """Run a command without recording a change: the caller detects and records changes itself. Raises as `run` does."""
+        self.require_programs(shorten_command(command))
         if self.is_dry_run:
             return CommandResult(0, "")
         self.machine.snapshots.forget(None)
         try:
-            done = self.machine.run(_words(command), deadline_s=deadline_s, **options)
+            result = self.machine.run(_to_argv(command), deadline_s=deadline_s, **options)
         finally:
             self.machine.snapshots.forget(None)
-        for line in done.output.splitlines():
+        for line in result.output.splitlines():
             self.log("info", line)
-        return done
+        return result
 
     def must_run(self, command: Sequence[str] | str, **options: Any) -> CommandResult:
-        """The same, and it must succeed. Raises UnavailableError BOOT-201 if it does not."""
-        done = self.run(command, **options)
-        if not done.is_success:
-            text = options.get("what") or shown(command)
-            output = " ".join(done.output.split())[-_MAX_SHOWN:]
-            raise issues.FAILED.error(command=text, code=done.exit_code, output=output)
-        return done
+        """Run a command as `run` does. Raises UnavailableError BOOT-201 if the command fails."""
+        result = self.run(command, **options)
+        if not result.is_success:
+            text = options.get("what") or shorten_command(command)
+            output = " ".join(result.output.split())[-_MAX_SHOWN:]
+            raise issues.FAILED.error(command=text, code=result.exit_code, output=output)
+        return result
 
-    def ask(self, argv: Sequence[str], **options: Any) -> CommandResult:
-        """Run a command that only looks: in a dry run too."""
-        self.check_programs(shown(argv))
+    def query(self, argv: Sequence[str], **options: Any) -> CommandResult:
+        """Run a read-only command, also in a dry run."""
+        self.require_programs(shorten_command(argv))
         return self.machine.run(argv, **options)
 
-    def check_programs(self, what: str) -> None:
-        """Raises InputError BOOT-200 where no command can be run."""
+    def require_programs(self, what: str) -> None:
+        """Raises InputError BOOT-200 if commands cannot run here."""
         if not self.has_programs:
             raise issues.NO_PROGRAMS.error(what=what, root=self.machine.root)
 
 
-def _told(change: Change, said: str | None) -> str:
-    """What is said of a change; of a secret one only that it was made."""
+def _describe_change(change: Change, message: str | None) -> str:
+    """Describe a change; for a sensitive one, only the fact that it was made."""
     if not change.is_sensitive:
-        return said or change.message
+        return message or change.message
     return "created" if change.property == "ensure" else f"{change.property} set"
 
 
-def shown(command: Sequence[str] | str) -> str:
-    """A command in one short line."""
+def shorten_command(command: Sequence[str] | str) -> str:
+    """Return a command as one short line."""
     text = command if isinstance(command, str) else shlex.join(command)
     line = " ".join(text.split())
     return line if len(line) <= _MAX_SHOWN else f"{line[:_MAX_SHOWN]}…"
 
 
-def _words(command: Sequence[str] | str) -> Sequence[str]:
+def _to_argv(command: Sequence[str] | str) -> Sequence[str]:
     return ["/bin/sh", "-c", command] if isinstance(command, str) else command

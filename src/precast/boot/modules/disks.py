@@ -1,7 +1,7 @@
-"""disk_setup and fs_setup: partitions and file systems, on disks that are empty or may be overwritten.
+"""disk_setup and fs_setup: create partitions and file systems on disks that are empty or may be overwritten.
 
-Nothing is destroyed without being told to: a disk that has a table or a file system is left alone unless `overwrite` says otherwise, and
-a second run finds what the first one made.
+Data is destroyed only on request: a disk with a partition table or a file system is left unchanged unless `overwrite` is true, and a
+second run recognises what the first one created.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,14 +9,14 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.boot.modules import issues, services
-from precast.boot.modules.context import Context
-from precast.boot.modules.contract import After, Module, Stage
-from precast.boot.modules.mounts import device, partition
-from precast.boot.modules.outcomes import Outcome
-from precast.boot.modules.shapes import Either, Fields, Flag, Items, Number, Table, Text
+from precast.boot.modules.context import ModuleContext
+from precast.boot.modules.contract import Module, Predecessor, Stage
+from precast.boot.modules.mounts import format_partition_path, resolve_device
+from precast.boot.modules.outcomes import ModuleOutcome
+from precast.boot.modules.schema import Either, Fields, Flag, Items, Number, Table, Text
 
 _LABELS = {"mbr": "dos", "gpt": "gpt"}
-# Types are given by the number that they have in an MBR; in a GPT sfdisk knows them by name. sgdisk writes 8300 for 83.
+# The user gives a partition type by its MBR number; for a GPT, sfdisk needs a name or GUID. sgdisk writes 8300 for 83.
 _GPT_TYPES = {
     "82": "swap", "83": "linux", "8e": "lvm", "fd": "raid", "ef": "uefi",
     "7": "EBD0A0A2-B9E5-4433-87C0-68B6B72699C7", "c": "EBD0A0A2-B9E5-4433-87C0-68B6B72699C7",
@@ -26,16 +26,16 @@ _LABEL_OPTION = {"vfat": "-n", "fat": "-n", "msdos": "-n", "f2fs": "-l"}
 _FORCE_OPTION = {"ext2": "-F", "ext3": "-F", "ext4": "-F", "xfs": "-f", "btrfs": "-f", "swap": "-f"}
 
 
-def set_up_disks(context: Context) -> Outcome:
-    context.check_programs("partitioning disks")
-    return _each(context, "disk_setup", list(context.config["disk_setup"].items()), _partition_one)
+def set_up_disks(context: ModuleContext) -> ModuleOutcome:
+    context.require_programs("partitioning disks")
+    return _apply_all(context, "disk_setup", list(context.config["disk_setup"].items()), _partition_disk)
 
 
-def _each(context: Context, key: str, entries: Sequence[tuple[str, Any]], do: Any) -> Outcome:
+def _apply_all(context: ModuleContext, key: str, entries: Sequence[tuple[str, Any]], apply: Any) -> ModuleOutcome:
     failures: list[str] = []
     for name, entry in entries:
         try:
-            do(context, name, entry)
+            apply(context, name, entry)
         except (PrecastError, OSError) as error:
             failures.append(f"{name}: {error}")
     if failures:
@@ -43,22 +43,22 @@ def _each(context: Context, key: str, entries: Sequence[tuple[str, Any]], do: An
     return context.outcome
 
 
-def _partition_one(context: Context, name: str, given: Mapping[str, Any]) -> None:
-    disk = device(name, context.config.get("device_aliases", {}))
-    layout = given.get("layout", False)
+def _partition_disk(context: ModuleContext, name: str, entry: Mapping[str, Any]) -> None:
+    disk = resolve_device(name, context.config.get("device_aliases", {}))
+    layout = entry.get("layout", False)
     if layout is False:
         return
-    if not context.is_there(disk):
+    if not context.exists(disk):
         raise issues.NO_DEVICE.error(device=disk)
     if layout == "remove":
         context.must_run(["wipefs", "-a", "-q", disk], deadline_s=60)
         return
-    kind = given.get("table_type", "mbr")
-    script = _script(kind, layout, _size(context, disk))
+    kind = entry.get("table_type", "mbr")
+    script = _render_sfdisk_script(kind, layout, _read_size_mib(context, disk))
     if _has_layout(context, disk, script):
         return
-    if _signature(context, disk) and not given.get("overwrite", False):
-        context.warn(f"disk_setup: {disk} is not empty, so it is left alone; overwrite: true would change that")
+    if _read_signature(context, disk) and not entry.get("overwrite", False):
+        context.warn(f"disk_setup: {disk} is not empty, so it is left unchanged; to overwrite it, set overwrite: true")
         return
     argv = ["sfdisk", "-q", "--wipe", "always", "--wipe-partitions", "always", disk]
     context.must_run(argv, stdin=script.encode(), what=f"partition {disk}", deadline_s=120)
@@ -66,116 +66,116 @@ def _partition_one(context: Context, name: str, given: Mapping[str, Any]) -> Non
     services.settle_devices(context)
 
 
-def _size(context: Context, disk: str) -> int:
-    """In MiB."""
-    done = context.ask(["blockdev", "--getsize64", disk])
-    return int(done.output) >> 20 if done.is_success else 0
+def _read_size_mib(context: ModuleContext, disk: str) -> int:
+    result = context.query(["blockdev", "--getsize64", disk])
+    return int(result.output) >> 20 if result.is_success else 0
 
 
-def _script(kind: str, layout: Any, size_mib: int) -> str:
-    """What sfdisk is told: one partition, or shares of the disk, the last of which takes the rest."""
+def _render_sfdisk_script(kind: str, layout: Any, size_mib: int) -> str:
+    """Return the script for sfdisk: one partition, or percentages of the disk, where the last partition takes the rest."""
     lines = [f"label: {_LABELS[kind]}"]
     entries = [100] if layout is True else layout
-    for at, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         share, code = (entry[0], str(entry[1])) if isinstance(entry, list) and len(entry) > 1 else (entry, "83")
         share = share[0] if isinstance(share, list) else share
-        fields = [] if at == len(entries) - 1 else [f"size={max(1, size_mib * int(share) // 100)}MiB"]
-        lines.append(", ".join([*fields, f"type={_type(kind, code)}"]))
+        fields = [] if index == len(entries) - 1 else [f"size={max(1, size_mib * int(share) // 100)}MiB"]
+        lines.append(", ".join([*fields, f"type={_translate_type(kind, code)}"]))
     return "\n".join(lines) + "\n"
 
 
-def _type(kind: str, code: str) -> str:
-    word = code.lower().removeprefix("0x").lstrip("0")
-    short = word.removesuffix("00") if len(word) == 4 else word
+def _translate_type(kind: str, code: str) -> str:
+    digits = code.lower().removeprefix("0x").lstrip("0")
+    short = digits.removesuffix("00") if len(digits) == 4 else digits
     if kind == "gpt":
-        return _GPT_TYPES.get(word) or _GPT_TYPES.get(short) or code
+        return _GPT_TYPES.get(digits) or _GPT_TYPES.get(short) or code
     return short
 
 
-def _has_layout(context: Context, disk: str, script: str) -> bool:
-    """Whether the disk has a table of this kind with this many partitions already."""
-    found = context.ask(["sfdisk", "-d", disk], is_split=True)
-    if not found.is_success:
+def _has_layout(context: ModuleContext, disk: str, script: str) -> bool:
+    """Return whether the disk already has a partition table of this kind with this number of partitions."""
+    dump = context.query(["sfdisk", "-d", disk], is_split=True)
+    if not dump.is_success:
         return False
-    lines = found.output.splitlines()
-    parts = [line for line in lines if line.startswith(disk) and "start=" in line]
-    wanted = script.splitlines()
-    return wanted[0] in lines and len(parts) == len(wanted) - 1
+    lines = dump.output.splitlines()
+    partitions = [line for line in lines if line.startswith(disk) and "start=" in line]
+    desired = script.splitlines()
+    return desired[0] in lines and len(partitions) == len(desired) - 1
 
 
-def _signature(context: Context, path: str) -> dict[str, str]:
-    """What blkid finds on a device: TYPE, LABEL, PTTYPE; nothing on an empty one."""
-    done = context.ask(["blkid", "-p", "-o", "export", path], is_split=True)
-    return dict(line.partition("=")[::2] for line in done.output.splitlines() if "=" in line) if done.is_success else {}
+def _read_signature(context: ModuleContext, path: str) -> dict[str, str]:
+    """Return what blkid reports for a device: TYPE, LABEL, PTTYPE; empty for an empty device."""
+    result = context.query(["blkid", "-p", "-o", "export", path], is_split=True)
+    lines = result.output.splitlines() if result.is_success else []
+    return dict(line.partition("=")[::2] for line in lines if "=" in line)
 
 
 # File systems
 
 
-def make_file_systems(context: Context) -> Outcome:
-    context.check_programs("making file systems")
-    entries = [(str(each["device"]), each) for each in context.config["fs_setup"]]
-    return _each(context, "fs_setup", entries, _make_one)
+def make_file_systems(context: ModuleContext) -> ModuleOutcome:
+    context.require_programs("making file systems")
+    entries = [(str(entry["device"]), entry) for entry in context.config["fs_setup"]]
+    return _apply_all(context, "fs_setup", entries, _make_file_system)
 
 
-def _make_one(context: Context, name: str, given: Mapping[str, Any]) -> None:
-    disk = device(name, context.config.get("device_aliases", {}))
-    kind, label = given.get("filesystem", ""), given.get("label") or ""
-    target = _target(context, disk, given.get("partition", "none"), kind, label)
+def _make_file_system(context: ModuleContext, name: str, entry: Mapping[str, Any]) -> None:
+    disk = resolve_device(name, context.config.get("device_aliases", {}))
+    kind, label = entry.get("filesystem", ""), entry.get("label") or ""
+    target = _choose_target(context, disk, entry.get("partition", "none"), kind, label)
     if target is None:
         return
-    if not context.is_there(target) and not context.is_dry_run:
+    if not context.exists(target) and not context.is_dry_run:
         raise issues.NO_DEVICE.error(device=target)
-    found = _signature(context, target) if context.is_there(target) else {}
-    present = found.get("TYPE", "") or ("a partition table" if "PTTYPE" in found else "")
-    is_same = present == kind and (not label or found.get("LABEL", "") == label)
-    if is_same and not given.get("overwrite", False):
+    signature = _read_signature(context, target) if context.exists(target) else {}
+    present = signature.get("TYPE", "") or ("a partition table" if "PTTYPE" in signature else "")
+    is_same = present == kind and (not label or signature.get("LABEL", "") == label)
+    if is_same and not entry.get("overwrite", False):
         return
-    may_replace = given.get("overwrite", False) or given.get("replace_fs") == present
+    may_replace = entry.get("overwrite", False) or entry.get("replace_fs") == present
     if present and not may_replace:
         context.warn(
-            f"fs_setup: {target} has {present} already, so it is left alone; overwrite: true would change that"
+            f"fs_setup: {target} already has {present}, so it is left unchanged; to overwrite it, set overwrite: true"
         )
         return
-    command = given.get("cmd")
+    command = entry.get("cmd")
     if command:
-        context.must_run(_filled(command, kind, label, target), what=f"make {kind} on {target}", deadline_s=600)
+        argv = _substitute(command, {"filesystem": kind, "label": label, "device": target})
+        context.must_run(argv, what=f"make {kind} on {target}", deadline_s=600)
         return
-    context.must_run(_command(kind, label, target, given.get("extra_opts", [])), deadline_s=600)
+    context.must_run(_build_command(kind, label, target, entry.get("extra_opts", [])), deadline_s=600)
 
 
-def _target(context: Context, disk: str, wanted: str, kind: str, label: str) -> str | None:
-    """The device to make it on; None if there is one like it already and any will do."""
-    if wanted.isdecimal():
-        return partition(disk, int(wanted)) if int(wanted) else disk
-    if wanted in ("auto", "any"):
-        names = context.ask(["lsblk", "-nrpo", "NAME", disk], is_split=True).output.split()
+def _choose_target(context: ModuleContext, disk: str, partition: str, kind: str, label: str) -> str | None:
+    """Return the device for the file system; None if any partition is allowed and one already has this file system."""
+    if partition.isdecimal():
+        return format_partition_path(disk, int(partition)) if int(partition) else disk
+    if partition in ("auto", "any"):
+        names = context.query(["lsblk", "-nrpo", "NAME", disk], is_split=True).output.split()
         for name in names:
-            found = _signature(context, name)
-            if found.get("TYPE") == kind and (wanted == "any" or found.get("LABEL", "") == label):
+            signature = _read_signature(context, name)
+            if signature.get("TYPE") == kind and (partition == "any" or signature.get("LABEL", "") == label):
                 return None
-        empty = [name for name in names if name != disk and not _signature(context, name).get("TYPE")]
+        empty = [name for name in names if name != disk and not _read_signature(context, name).get("TYPE")]
         return empty[0] if empty else disk
     return disk
 
 
-def _command(kind: str, label: str, target: str, options: Sequence[str]) -> list[str]:
+def _build_command(kind: str, label: str, target: str, options: Sequence[str]) -> list[str]:
     argv = ["mkswap" if kind == "swap" else f"mkfs.{kind}"]
     argv += [_FORCE_OPTION[kind]] if kind in _FORCE_OPTION else []
     argv += [_LABEL_OPTION.get(kind, "-L"), label] if label else []
     return [*argv, *options, target]
 
 
-def _filled(command: str | list[str], kind: str, label: str, target: str) -> str | list[str]:
-    words = {"filesystem": kind, "label": label, "device": target}
+def _substitute(command: str | list[str], variables: Mapping[str, str]) -> str | list[str]:
     if isinstance(command, list):
-        return [str(_filled(each, kind, label, target)) for each in command]
-    for name, value in words.items():
+        return [str(_substitute(argument, variables)) for argument in command]
+    for name, value in variables.items():
         command = command.replace(f"%({name})s", value)
     return command
 
 
-_FIRST = After("bootcmd", "bootcmd comes before everything that configures")
+_FIRST = Predecessor("bootcmd", "bootcmd runs before every module that configures something")
 MODULES = (
     Module(
         "disk_setup",
@@ -202,14 +202,14 @@ MODULES = (
                 Fields(
                     {
                         "label": Text(), "filesystem": Text(), "device": Text(), "partition": Text(),
-                        "overwrite": Flag(), "replace_fs": Text(), "extra_opts": Items(Text(), takes_one=True),
+                        "overwrite": Flag(), "replace_fs": Text(), "extra_opts": Items(Text(), accepts_single=True),
                         "cmd": Either(Text(), Items(Text())),
                     },
                     required=("device",),
                 )
             )
         },
-        after=(_FIRST, After("disk_setup", "a file system is made on a partition")),
+        after=(_FIRST, Predecessor("disk_setup", "a file system is created on a partition")),
         stage=Stage.NETWORK,
     ),
 )  # fmt: skip

@@ -1,14 +1,14 @@
-"""How often modules run, where somebody says otherwise: `cloud_final_modules: [[scripts-user, always]]` and its kin.
+"""Changes how often modules run, as the configuration requests: `cloud_final_modules: [[scripts-user, always]]` and similar lists.
 
-cloud-init's lists say which modules run and in which order, too. Here that follows from the keys that are there and from what modules
-declare, so only the frequency of an entry counts.
+In cloud-init these lists also decide which modules run and in which order. Here the configured keys and the declarations of the modules
+decide that, so only the frequency of an entry counts.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from precast.boot.modules.contract import Config, Frequency, Module
-from precast.boot.modules.shapes import WRONG, Either, Finding, Items, Path, Text
+from precast.boot.modules.schema import INVALID, Either, Finding, Items, Path, Text
 
 KEYS = ("cloud_init_modules", "cloud_config_modules", "cloud_final_modules")
 _FREQUENCIES = {
@@ -17,7 +17,7 @@ _FREQUENCIES = {
     "once-per-instance": Frequency.INSTANCE,
     "instance": Frequency.INSTANCE,
 }
-# cloud-init's name for a module, where ours has another or there are several.
+# cloud-init's name of a module, where ours has another name or is split into several modules.
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "users_groups": ("groups", "users", "group_members"),
     "set_passwords": ("passwords",),
@@ -34,36 +34,36 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "scripts_per_once": ("scripts_once",),
     "scripts_per_boot": ("scripts_boot",),
     "scripts_per_instance": ("scripts_instance",),
-    "runcmd": (),  # there it only writes the script that scripts-user runs
+    "runcmd": (),  # in cloud-init it only writes the script that scripts-user runs
 }
 
 
 class _Entry(Items):
     """The name of a module, and how often it runs."""
 
-    def clean(self, value: Any, path: Path, found: list[Finding]) -> Any:
-        kept = super().clean(value, path, found)
-        if kept is WRONG or len(kept) < 2:
+    def clean(self, value: Any, path: Path, findings: list[Finding]) -> Any:
+        kept = super().clean(value, path, findings)
+        if kept is INVALID or len(kept) < 2:
             return kept
-        often = Text(tuple(_FREQUENCIES)).clean(kept[1], (*path, 1), found)
-        return kept[:1] if often is WRONG else kept
+        frequency = Text(tuple(_FREQUENCIES)).clean(kept[1], (*path, 1), findings)
+        return kept[:1] if frequency is INVALID else kept
 
 
-def wanted(config: Config) -> dict[str, Frequency]:
-    """Modules of ours that are to run at another frequency."""
-    found: dict[str, Frequency] = {}
+def read_frequencies(config: Config) -> dict[str, Frequency]:
+    """Return the frequencies that the configuration requests, by the names of our modules."""
+    frequencies: dict[str, Frequency] = {}
     for entry in (entry for key in KEYS for entry in config.get(key, ())):
         if not isinstance(entry, list) or len(entry) < 2 or entry[1] not in _FREQUENCIES:
             continue
         name = entry[0].replace("-", "_").removeprefix("cc_")
-        found |= dict.fromkeys(_NAMES.get(name, (name,)), _FREQUENCIES[entry[1]])
-    return found
+        frequencies |= dict.fromkeys(_NAMES.get(name, (name,)), _FREQUENCIES[entry[1]])
+    return frequencies
 
 
-def adjusted(modules: list[Module], config: Config) -> list[Module]:
-    """The modules, each as often as this configuration wants it."""
-    changes = wanted(config)
-    return [one._replace(frequency=changes.get(one.name, one.frequency)) for one in modules]
+def apply_frequencies(modules: list[Module], config: Config) -> list[Module]:
+    """Return the modules with the frequencies that the configuration requests."""
+    frequencies = read_frequencies(config)
+    return [module._replace(frequency=frequencies.get(module.name, module.frequency)) for module in modules]
 
 
 MODULES = (
@@ -71,6 +71,6 @@ MODULES = (
         "frequencies",
         lambda context: context.outcome,
         {key: Items(Either(Text(), _Entry(Text()))) for key in KEYS},
-        parts=lambda _: (),  # it is read when the jobs of a boot are made
+        parts=lambda _: (),  # the loop reads these keys when it plans the module runs of a boot
     ),
 )

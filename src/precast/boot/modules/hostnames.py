@@ -1,6 +1,6 @@
-"""The machine's name: /etc/hostname, the kernel's own, and /etc/hosts if that is to be managed.
+"""Sets the machine's name in /etc/hostname and in the kernel, and writes /etc/hosts if manage_etc_hosts is set.
 
-A name in the configuration wins over the source's. It is written once for an instance: who renames the machine later keeps that name.
+A name in the configuration wins over the data source's name. It is written once per instance, so a later rename of the machine stays.
 """
 
 import re
@@ -8,10 +8,10 @@ import socket
 from typing import NamedTuple
 
 from precast.boot.capabilities import Capability
-from precast.boot.modules.context import Context
-from precast.boot.modules.contract import After, Config, Frequency, Module, Stage
-from precast.boot.modules.outcomes import Outcome
-from precast.boot.modules.shapes import Either, Flag, Text
+from precast.boot.modules.context import ModuleContext
+from precast.boot.modules.contract import Config, Frequency, Module, Predecessor, Stage
+from precast.boot.modules.outcomes import ModuleOutcome
+from precast.boot.modules.schema import Either, Flag, Text
 
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
 _HOSTS = """\
@@ -29,60 +29,64 @@ ff02::3 ip6-allhosts
 """
 
 
-class Name(NamedTuple):
+class Hostname(NamedTuple):
+    """The machine's name, without and with its domain."""
+
     short: str
-    full: str  # with its domain, or the short one if there is none
+    full: str  # the short name if no domain is known
 
 
-def name_of(context: Context) -> Name | None:
-    """How the machine is to be called; None if nobody says. A name that cannot be one is told and passed over."""
+def find_hostname(context: ModuleContext) -> Hostname | None:
+    """Return the configured name of the machine; None if there is none. An invalid name is ignored with a warning."""
     config = context.config
-    given = config.get("fqdn") or config.get("hostname") or context.value(Capability.HOSTNAME)
-    if not given:
+    name = config.get("fqdn") or config.get("hostname") or context.get_value(Capability.HOSTNAME)
+    if not name:
         return None
-    full = str(given).strip().rstrip(".")
+    full = str(name).strip().rstrip(".")
     if not all(_LABEL.fullmatch(label) for label in full.split(".")) or len(full) > 253:
-        context.warn(f"{given!r} cannot be the name of a machine")
+        context.warn(f"{name!r} is not a valid host name")
         return None
     short = full.partition(".")[0]
     if config.get("fqdn") and config.get("hostname"):
         short = str(config["hostname"]).partition(".")[0]
     if "." not in full and not config.get("fqdn"):
-        known = str(context.value(Capability.HOSTNAME) or "")
+        known = str(context.get_value(Capability.HOSTNAME) or "")
         full = known if known.partition(".")[0] == full and "." in known else full
-    return Name(short, full)
+    return Hostname(short, full)
 
 
-def set_hostname(context: Context) -> Outcome:
+def set_hostname(context: ModuleContext) -> ModuleOutcome:
     if context.config.get("preserve_hostname"):
         context.outcome.not_run = "preserve_hostname is true"
         return context.outcome
-    name = name_of(context)
+    name = find_hostname(context)
     if name is None:
-        context.outcome.not_run = context.outcome.not_run or "nobody says how the machine is called"
+        context.outcome.not_run = (
+            context.outcome.not_run or "neither the configuration nor the data source has a host name"
+        )
         return context.outcome
-    wanted = name.full if context.config.get("prefer_fqdn_over_hostname") else name.short
-    if context.config.get("create_hostname_file", True) or context.is_there("/etc/hostname"):
-        context.write("/etc/hostname", f"{wanted}\n".encode())
-    if not context.machine.root and socket.gethostname() != wanted:
-        context.changed(f"hostname is {wanted} now")
+    hostname = name.full if context.config.get("prefer_fqdn_over_hostname") else name.short
+    if context.config.get("create_hostname_file", True) or context.exists("/etc/hostname"):
+        context.write("/etc/hostname", f"{hostname}\n".encode())
+    if not context.machine.root and socket.gethostname() != hostname:
+        context.record_change(f"hostname is {hostname} now")
         if not context.is_dry_run:
-            socket.sethostname(wanted)
+            socket.sethostname(hostname)
     return context.outcome
 
 
-def write_hosts(context: Context) -> Outcome:
-    wish = context.config["manage_etc_hosts"]
-    name = name_of(context)
-    if wish is False or name is None:
-        context.outcome.not_run = "manage_etc_hosts is false" if wish is False else "the machine has no name"
+def write_hosts(context: ModuleContext) -> ModuleOutcome:
+    setting = context.config["manage_etc_hosts"]
+    name = find_hostname(context)
+    if setting is False or name is None:
+        context.outcome.not_run = "manage_etc_hosts is false" if setting is False else "the machine has no name"
         return context.outcome
     names = f"{name.full} {name.short}" if name.full != name.short else name.short
-    if wish == "localhost":
+    if setting == "localhost":
         lines = context.read_text("/etc/hosts").splitlines()
         kept = [line for line in lines if line.split()[:1] != ["127.0.1.1"]]
-        at = next((at for at, line in enumerate(lines) if line.split()[:1] == ["127.0.1.1"]), 0)
-        text = "\n".join([*kept[:at], f"127.0.1.1 {names}", *kept[at:]]) + "\n"
+        index = next((index for index, line in enumerate(lines) if line.split()[:1] == ["127.0.1.1"]), 0)
+        text = "\n".join([*kept[:index], f"127.0.1.1 {names}", *kept[index:]]) + "\n"
     else:
         text = _HOSTS.format(names=names)
     context.write("/etc/hosts", text.encode(errors="surrogateescape"))
@@ -93,7 +97,7 @@ def _always(_: Config) -> bool:
     return True
 
 
-_FIRST = (After("bootcmd", "bootcmd comes before everything that configures"),)
+_FIRST = (Predecessor("bootcmd", "bootcmd runs before every module that configures something"),)
 MODULES = (
     Module(
         "hostname",
@@ -106,8 +110,8 @@ MODULES = (
             "create_hostname_file": Flag(),
         },
         uses=frozenset({Capability.HOSTNAME}),
-        stage=Stage.LOCAL,  # DHCP tells the server the name
-        is_wanted=_always,
+        stage=Stage.LOCAL,  # the DHCP client sends the name to the server
+        has_work=_always,
     ),
     Module(
         "etc_hosts",
@@ -116,6 +120,6 @@ MODULES = (
         uses=frozenset({Capability.HOSTNAME}),
         stage=Stage.NETWORK,
         frequency=Frequency.BOOT,
-        after=(*_FIRST, After("hostname", "the file has the name that was set")),
+        after=(*_FIRST, Predecessor("hostname", "the file contains the name that was set")),
     ),
 )

@@ -1,15 +1,15 @@
-"""Files that the platform puts into the file system (OpenStack's `files`), as its metadata service or its disk has them."""
+"""Writes the files that the platform injects (OpenStack's `files`), from its metadata service or its configuration drive."""
 
 from precast.boot.capabilities import Capability
-from precast.boot.modules.context import Context
-from precast.boot.modules.contract import After, Module, Stage
-from precast.boot.modules.outcomes import Outcome
+from precast.boot.modules.context import ModuleContext
+from precast.boot.modules.contract import Module, Predecessor, Stage
+from precast.boot.modules.outcomes import ModuleOutcome
 from precast.boot.sources.contract import InjectedFile
 
 
-def write(context: Context) -> Outcome:
-    """The source has checked the paths. Who may read them is not said: root only, as cloud-init does."""
-    files: tuple[InjectedFile, ...] = context.value(Capability.FILES, ())
+def write(context: ModuleContext) -> ModuleOutcome:
+    """Write the files, whose paths the data source has checked. Only root can read them, as in cloud-init."""
+    files: tuple[InjectedFile, ...] = context.get_value(Capability.FILES, ())
     for file in files:
         context.write(file.path, file.content, 0o660)
     return context.outcome
@@ -21,8 +21,8 @@ MODULES = (
         write,
         {},
         needs=frozenset({Capability.FILES}),
-        after=(After("bootcmd", "it prepares what files are written to"),),
+        after=(Predecessor("bootcmd", "bootcmd may prepare the directories"),),
         stage=Stage.NETWORK,
-        is_wanted=lambda _: True,
+        has_work=lambda _: True,
     ),
 )

@@ -1,36 +1,36 @@
-"""What can go wrong while a config module runs. Codes 200 to 249."""
+"""Lists the errors that a config module can raise. Codes 200 to 249."""
 
 from precast.base.errors import Issue, Kind
 
 NO_PROGRAMS = Issue(
     "BOOT-200",
     Kind.INPUT,
-    "{what} cannot be done below {root}: it holds no programs",
-    "give a root that holds a whole system, or leave this key out",
+    "{what} is not possible below {root}, because that root contains no programs",
+    "use a root that contains a complete system, or remove this key",
 )
 FAILED = Issue(
     "BOOT-201",
     Kind.UNAVAILABLE,
     "{command} failed with exit code {code}: {output}",
-    "run it by hand to see more",
+    "run the command by hand to see its complete output",
 )
 NO_TYPE = Issue(
     "BOOT-202",
     Kind.INTERNAL,
-    "a module asked for a resource of type {type}, which cannot be applied",
-    "report it",
+    "a module requested a resource of type {type}, which Precast cannot apply",
+    "report this bug",
 )
 SOME_FAILED = Issue(
     "BOOT-203",
     Kind.UNAVAILABLE,
-    "of {what} some failed, the others were done: {failures}",
-    "what commands printed is in the log of this boot",
+    "some entries of {what} failed, the others were applied: {failures}",
+    "the log of this boot contains the output of all commands",
 )
 BAD_CONTENT = Issue(
     "BOOT-204",
     Kind.INPUT,
-    "the content of {path} is not {encoding}: {reason}",
-    "encode it again, or leave the encoding out",
+    "the content of {path} is not valid {encoding}: {reason}",
+    "encode the content again, or remove the encoding",
 )
 NOT_FETCHED = Issue(
     "BOOT-205",
@@ -41,36 +41,36 @@ NOT_FETCHED = Issue(
 NO_USER = Issue(
     "BOOT-206",
     Kind.NOT_FOUND,
-    "there is no user {user}",
-    "make one with the key users, or name one who is there",
+    "the user {user} does not exist",
+    "create the user with the key users, or name an existing user",
 )
 BAD_DELAY = Issue(
     "BOOT-207",
     Kind.INPUT,
-    "power_state cannot wait for {delay}",
-    "write now, a number of minutes, or a time as 23:30",
+    "power_state.delay has the invalid value {delay}",
+    "write now, a number of minutes, or a time such as 23:30",
 )
 NO_PROGRAM = Issue(
     "BOOT-208",
     Kind.UNAVAILABLE,
-    "{what} needs {program}, which is not here",
-    "install it in the image, or do it another way",
+    "{what} needs the program {program}, which is not installed",
+    "install the program in the image, or replace this key by another one",
 )
 NO_DEVICE = Issue(
     "BOOT-209",
     Kind.NOT_FOUND,
-    "there is no device {device}",
-    "name one that `lsblk` shows",
+    "the device {device} does not exist",
+    "name a device that `lsblk` lists",
 )
 BAD_FINGERPRINT = Issue(
     "BOOT-210",
     Kind.INPUT,
-    "{fingerprint} is no SHA-256 fingerprint",
-    "`precast server init` printed it: 64 hexadecimal digits",
+    "{fingerprint} is not a SHA-256 fingerprint",
+    "use the fingerprint of 64 hexadecimal digits that `precast server init` printed",
 )
 NO_RSA_KEY = Issue(
     "BOOT-211",
     Kind.INPUT,
     "a password can only be encrypted for an RSA key, and the machine was started with {kinds}",
-    "start it with a key of type ssh-rsa, or set a password with chpasswd",
+    "start the machine with a key of type ssh-rsa, or set a password with chpasswd",
 )

@@ -1,7 +1,7 @@
-"""mounts and swap: lines of fstab, mounted at once on the machine itself.
+"""mounts and swap: write lines of fstab, and on the machine itself mount them immediately.
 
-Lines that an earlier boot wrote are known by an option of ours and replaced; all others stay as they are. A line of fstab for swap has no
-place in the tree, and a root without programs has a file to write too: so the lines are written here, not by the resource type mount.
+An option of ours marks the lines that an earlier boot wrote; they are replaced, and all other lines stay. The module writes the lines
+itself instead of using the resource type mount: swap has no mount point, and fstab is also written below a root without programs.
 """
 
 import re
@@ -12,50 +12,51 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.boot.modules import services
-from precast.boot.modules.context import Context
-from precast.boot.modules.contract import FILES_OF_ROOT, After, Module, Stage
-from precast.boot.modules.outcomes import Outcome
-from precast.boot.modules.shapes import Either, Fields, Items, Number, Shape, Table, Text
+from precast.boot.modules.context import ModuleContext
+from precast.boot.modules.contract import ROOT_FILES_WRITTEN, Module, Predecessor, Stage
+from precast.boot.modules.outcomes import ModuleOutcome
+from precast.boot.modules.schema import Either, Fields, Items, Number, Table, Text, ValueSchema
 
 FSTAB = "/etc/fstab"
 MARK = "x-precast-boot"
 DEFAULTS = (None, None, "auto", "defaults,nofail", "0", "2")
-_MAX_FREE_SHARE = 4  # of the free space, this fraction at most becomes swap of automatic size
+_FREE_SPACE_DIVISOR = 4  # swap of automatic size takes at most this fraction of the free space
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
-def device(name: str, aliases: Mapping[str, str]) -> str:
-    """The path of a device that is named as users do: an alias, a bare name, or what fstab takes as it is."""
-    base, dot, part = name.partition(".")
-    if base in aliases and dot and part.isdecimal():
-        return partition(aliases[base], int(part)) if int(part) else aliases[base]
+def resolve_device(name: str, aliases: Mapping[str, str]) -> str:
+    """Return the path of a device from an alias or a bare name; anything that fstab accepts is returned unchanged."""
+    base, dot, number = name.partition(".")
+    if base in aliases and dot and number.isdecimal():
+        return format_partition_path(aliases[base], int(number)) if int(number) else aliases[base]
     name = aliases.get(name, name)
     if name.startswith("/") or ":" in name or "=" in name or name in ("none", "tmpfs", "overlay"):
         return name
     return f"/dev/{name}"
 
 
-def partition(disk: str, number: int) -> str:
-    """The path of a disk's partition: a further name of a disk has further names for those too."""
+def format_partition_path(disk: str, number: int) -> str:
+    """Return the path of a disk's partition; links below /dev/disk have their own suffix."""
     if disk.startswith("/dev/disk/"):
         return f"{disk}-part{number}"
     return f"{disk}p{number}" if disk[-1:].isdigit() else f"{disk}{number}"
 
 
-def run(context: Context) -> Outcome:
-    """Lines of fstab, and what they mount. Raises UnavailableError BOOT-201 and InputError BOOT-200 for swap, when all else is done."""
+def run(context: ModuleContext) -> ModuleOutcome:
+    """Write fstab and mount its lines. Raises UnavailableError BOOT-201 and InputError BOOT-200 for swap, after the mounts."""
     config = context.config
     aliases = config.get("device_aliases", {})
-    lines = [fields for each in config.get("mounts", []) if (fields := _fields(context, each, aliases))]
+    lines = [fields for entry in config.get("mounts", []) if (fields := _complete_fields(context, entry, aliases))]
     problem: PrecastError | None = None
     swap = None
     try:
         swap = _make_swap(context, config["swap"]) if "swap" in config else None
     except PrecastError as error:
-        problem = error  # told at the end: it must not cost the mounts
+        problem = error  # raised at the end, so that the mounts are still made
     if swap:
         lines.append((swap, "none", "swap", "sw", "0", "0"))
-    removed = {device(each[0], aliases) for each in config.get("mounts", []) if len(each) > 1 and each[1] is None}
+    entries = config.get("mounts", [])
+    removed = {resolve_device(entry[0], aliases) for entry in entries if len(entry) > 1 and entry[1] is None}
     has_changed = _write_fstab(context, lines, removed)
     for fields in lines:
         if fields[1].startswith("/"):
@@ -69,111 +70,114 @@ def run(context: Context) -> Outcome:
     return context.outcome
 
 
-_Line = tuple[str, str, str, str, str, str]
+_FstabLine = tuple[str, str, str, str, str, str]
 
 
-def _fields(context: Context, given: Sequence[Any], aliases: Mapping[str, str]) -> _Line | None:
-    """The six fields of a line; None if it is not to be written."""
+def _complete_fields(context: ModuleContext, entry: Sequence[Any], aliases: Mapping[str, str]) -> _FstabLine | None:
+    """Return the six fields of a line, completed by the defaults; None if the line must not be written."""
     defaults = context.config.get("mount_default_fields", list(DEFAULTS))
-    whole = [*given, *[None] * (6 - len(given))][:6]
-    filled = [
-        each if each not in (None, "None") else default
-        for each, default in zip(whole, [*defaults, *DEFAULTS[len(defaults) :]], strict=False)
+    padded = [*entry, *[None] * (6 - len(entry))][:6]
+    completed = [
+        field if field not in (None, "None") else default
+        for field, default in zip(padded, [*defaults, *DEFAULTS[len(defaults) :]], strict=False)
     ]
-    if len(given) > 1 and given[1] is None:
+    if len(entry) > 1 and entry[1] is None:
         return None
-    name, place = filled[0], filled[1]
-    if not name or not place:
-        context.warn(f"mounts: {list(given)} lacks where it is to be mounted, so it is left out")
+    name, mount_point = completed[0], completed[1]
+    if not name or not mount_point:
+        context.warn(f"mounts: {list(entry)} lacks a mount point, so it is skipped")
         return None
-    path = device(str(name), aliases)
+    path = resolve_device(str(name), aliases)
     if not context.machine.root and path.startswith("/dev/") and not Path(path).exists() and "/" not in str(name):
-        context.warn(f"mounts: there is no device {path}, so it is left out")
+        context.warn(f"mounts: the device {path} does not exist, so it is skipped")
         return None
-    if place != "none" and not str(place).startswith("/"):
-        context.warn(f"mounts: {place!r} is no absolute path, so it is left out")
+    if mount_point != "none" and not str(mount_point).startswith("/"):
+        context.warn(f"mounts: {mount_point!r} is not an absolute path, so it is skipped")
         return None
-    _, _, fstype, options, dump, passes = (str(each) for each in filled)
-    return path, str(place), fstype, options, dump, passes
+    _, _, fstype, options, dump, passes = (str(field) for field in completed)
+    return path, str(mount_point), fstype, options, dump, passes
 
 
-def _write_fstab(context: Context, lines: Sequence[_Line], removed: set[str]) -> bool:
-    """Our lines anew, in the place of those of an earlier boot; whether something changed."""
+def _write_fstab(context: ModuleContext, lines: Sequence[_FstabLine], removed: set[str]) -> bool:
+    """Replace the lines that an earlier boot wrote by these lines. Returns whether fstab changed."""
     present = context.read_text(FSTAB).splitlines()
-    taken = {fields[1] for fields in lines if fields[1] != "none"}
-    kept = [line for line in present if not _is_replaced(line, taken, removed)]
-    new = ["\t".join(map(_escaped, (*fields[:3], f"{fields[3]},{MARK}", *fields[4:]))) for fields in lines]
+    mount_points = {fields[1] for fields in lines if fields[1] != "none"}
+    kept = [line for line in present if not _is_replaced(line, mount_points, removed)]
+    new = ["\t".join(map(_escape, (*fields[:3], f"{fields[3]},{MARK}", *fields[4:]))) for fields in lines]
     text = "\n".join([*kept, *new]) + "\n"
     return [*kept, *new] != present and context.write(FSTAB, text.encode(errors="surrogateescape"))
 
 
-def _is_replaced(line: str, taken: set[str], removed: set[str]) -> bool:
+def _is_replaced(line: str, mount_points: set[str], removed: set[str]) -> bool:
     fields = line.split()
     if len(fields) < 3 or fields[0].startswith("#"):
         return False
     is_ours = len(fields) > 3 and MARK in fields[3].split(",")
-    return is_ours or fields[1] in taken or fields[0] in removed
+    return is_ours or fields[1] in mount_points or fields[0] in removed
 
 
-def _escaped(field: str) -> str:
-    return re.sub(r"[ \t\n\\]", lambda found: f"\\{ord(found[0]):03o}", field)
+def _escape(field: str) -> str:
+    return re.sub(r"[ \t\n\\]", lambda match: f"\\{ord(match[0]):03o}", field)
 
 
-def _mount(context: Context, lines: Sequence[_Line]) -> None:
-    """What is not mounted yet. What cannot be mounted is told, and the rest goes on."""
-    for _, place, fstype, options, *_ in lines:
-        if fstype == "swap" or "noauto" in options.split(",") or _is_mounted(context, place):
+def _mount(context: ModuleContext, lines: Sequence[_FstabLine]) -> None:
+    """Mount the lines that are not mounted yet. A mount that fails is a warning, and the next one is tried."""
+    for _, mount_point, fstype, options, *_ in lines:
+        if fstype == "swap" or "noauto" in options.split(",") or _is_mounted(context, mount_point):
             continue
-        done = context.run(["mount", place], deadline_s=120)
-        if not context.is_dry_run and not _is_mounted(context, place):  # with nofail it succeeds without a device too
-            reason = " ".join(done.output.split()) or "there is no such device"
-            context.warn(f"mounts: {place} is not mounted: {reason}")
+        result = context.run(["mount", mount_point], deadline_s=120)
+        if not context.is_dry_run and not _is_mounted(
+            context, mount_point
+        ):  # with nofail, mount succeeds without a device
+            reason = " ".join(result.output.split()) or "the device does not exist"
+            context.warn(f"mounts: {mount_point} is not mounted: {reason}")
     if any(fields[2] == "swap" for fields in lines):
         _use_swap(context)
 
 
-def _is_mounted(context: Context, place: str) -> bool:
+def _is_mounted(context: ModuleContext, mount_point: str) -> bool:
     text = (context.read("/proc/mounts") or b"").decode(errors="replace")
-    return _escaped(place.rstrip("/") or "/") in {line.split()[1] for line in text.splitlines()}
+    return _escape(mount_point.rstrip("/") or "/") in {line.split()[1] for line in text.splitlines()}
 
 
-def _use_swap(context: Context) -> None:
-    """What fstab has of it, as far as it is not in use yet."""
+def _use_swap(context: ModuleContext) -> None:
+    """Activate the swap in fstab that is not active yet."""
     if context.is_dry_run:
-        context.changed("use swap")
+        context.record_change("use swap")
         return
     before = context.read("/proc/swaps")
-    done = context.run_untold(["swapon", "-a"], deadline_s=60)
-    if not done.is_success:
-        context.warn(f"not all swap is in use: {' '.join(done.output.split())}")
+    result = context.run_unrecorded(["swapon", "-a"], deadline_s=60)
+    if not result.is_success:
+        context.warn(f"not all swap is in use: {' '.join(result.output.split())}")
     if context.read("/proc/swaps") != before:
-        context.changed("swap is in use")
+        context.record_change("swap is in use")
 
 
 # Swap
 
 
-def size_of(given: Any) -> int | None:
-    """A size in bytes, perhaps with a unit; None if it is no size."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", str(given).strip().lower())
-    return int(float(found[1]) * _UNITS[found[2]]) if found else None
+def parse_size(text: Any) -> int | None:
+    """Return a size in bytes from a number with an optional unit; None if the text is not a size."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", str(text).strip().lower())
+    return int(float(match[1]) * _UNITS[match[2]]) if match else None
 
 
-def _make_swap(context: Context, given: Mapping[str, Any]) -> str | None:
-    path: str = given.get("filename", "/swap.img")
-    size = _automatic(context, path) if given.get("size", 0) == "auto" else size_of(given.get("size", 0))
-    most = size_of(given["maxsize"]) if "maxsize" in given else None
+def _make_swap(context: ModuleContext, settings: Mapping[str, Any]) -> str | None:
+    path: str = settings.get("filename", "/swap.img")
+    requested = settings.get("size", 0)
+    size = _choose_swap_size(context) if requested == "auto" else parse_size(requested)
+    limit = parse_size(settings["maxsize"]) if "maxsize" in settings else None
     if size is None:
-        context.warn(f"swap.size: {given.get('size')!r} is no size; write auto, or a number with K, M or G")
+        context.warn(f"swap.size: {requested!r} is not a size; write auto, or a number with K, M or G")
         return None
-    size = size if most is None else min(size, most)
+    size = size if limit is None else min(size, limit)
     if size <= 0:
         return None
-    if not context.is_there(path):
-        context.check_programs(f"making the swap file {path}")
+    if not context.exists(path):
+        context.require_programs(f"making the swap file {path}")
         context.make_directories(path.rpartition("/")[0])
         argv = ["/bin/sh", "-c", _SWAP, "sh", path, str(max(1, size >> 20))]
-        context.must_run(argv, what=f"make {path} of {size >> 20} MiB for swapping", deadline_s=600)
+        context.must_run(argv, what=f"make the swap file {path} of {size >> 20} MiB", deadline_s=600)
     return path
 
 
@@ -185,43 +189,43 @@ mkswap "$1" || { rm -f "$1"; exit 1; }
 """
 
 
-def _automatic(context: Context, path: str) -> int:
-    """As much as there is memory, twice that for small machines, and never much of the free space."""
+def _choose_swap_size(context: ModuleContext) -> int:
+    """Return the size of the memory, twice that on small machines and half on large ones, limited to a part of the free space."""
     text = (context.read("/proc/meminfo") or b"").decode() if not context.machine.root else ""
-    found = re.search(r"MemTotal:\s+(\d+) kB", text)
-    memory = int(found[1]) << 10 if found else 1 << 30
-    wanted = 2 * memory if memory <= 2 << 30 else memory if memory <= 8 << 30 else memory // 2
+    match = re.search(r"MemTotal:\s+(\d+) kB", text)
+    memory = int(match[1]) << 10 if match else 1 << 30
+    size = 2 * memory if memory <= 2 << 30 else memory if memory <= 8 << 30 else memory // 2
     free = shutil.disk_usage(context.root).free
-    return min(wanted, free // _MAX_FREE_SHARE)
+    return min(size, free // _FREE_SPACE_DIVISOR)
 
 
-class _Field(Shape):
+class _Field(ValueSchema):
     """A field of fstab: text, a number, or nothing."""
 
     name = "text"
 
-    def clean(self, value: Any, path: Any, found: Any) -> Any:
-        return None if value is None else Text().clean(value, path, found)
+    def clean(self, value: Any, path: Any, findings: Any) -> Any:
+        return None if value is None else Text().clean(value, path, findings)
 
 
-class _Fields(Shape):
-    """A line of fstab as a list. Here an empty field says something."""
+class _Fields(ValueSchema):
+    """A line of fstab as a list. An empty field is meaningful: it takes the default."""
 
     name = "a list of up to six fields"
 
-    def clean(self, value: Any, path: Any, found: Any) -> Any:
+    def clean(self, value: Any, path: Any, findings: Any) -> Any:
         if isinstance(value, str):
             value = value.split()
         if not isinstance(value, list) or not value or value[0] is None or len(value) > 6:
-            return self.wrong(value, path, found)
-        return [_Field().clean(each, (*path, at), found) for at, each in enumerate(value)]
+            return self.reject(value, path, findings)
+        return [_Field().clean(field, (*path, index), findings) for index, field in enumerate(value)]
 
 
 class _Defaults(_Fields):
-    def clean(self, value: Any, path: Any, found: Any) -> Any:
+    def clean(self, value: Any, path: Any, findings: Any) -> Any:
         if not isinstance(value, list) or len(value) > 6:
-            return self.wrong(value, path, found)
-        return [None if each in (None, "None") else str(each) for each in value]
+            return self.reject(value, path, findings)
+        return [None if field in (None, "None") else str(field) for field in value]
 
 
 MODULES = (
@@ -237,12 +241,12 @@ MODULES = (
             "device_aliases": Table(Text()),
         },
         after=(
-            After("bootcmd", "bootcmd comes before everything that configures"),
-            After("fs_setup", "what is mounted has a file system"),
-            After("growing", "swap of automatic size looks at the free space"),
+            Predecessor("bootcmd", "bootcmd runs before every module that configures something"),
+            Predecessor("fs_setup", "a device needs a file system before it can be mounted"),
+            Predecessor("root_growth", "the automatic size of swap depends on the free space"),
         ),
-        waits=(FILES_OF_ROOT,),  # a file of the user's may have what a mount needs, a password for a share
-        stage=Stage.NETWORK,  # homes and what else later modules write may lie on what is mounted
-        is_wanted=lambda config: "mounts" in config or "swap" in config,
+        waits_for=(ROOT_FILES_WRITTEN,),  # a mount may need one of the user's files, such as the password for a share
+        stage=Stage.NETWORK,  # later modules may write to mounted file systems, e.g. homes
+        has_work=lambda config: "mounts" in config or "swap" in config,
     ),
 )

@@ -1,8 +1,8 @@
-"""The machine's network: what the kernel's command line, the image or the data source says of it, for the tool that the image has.
+"""Writes the network configuration from the kernel's command line, the image or the data source, for the network tool of the image.
 
-It is written once for an instance, before the network comes up. Nobody's word leads to DHCP on the first device with a carrier. So does one
-that is refused, and the module fails all the same: it is not the network that was wanted. Files are written before those of an earlier
-instance are removed, so that a crash never leaves a machine without any.
+The files are written once per instance, before the network comes up. Without any configuration, the first device with a carrier uses
+DHCP. An invalid configuration is skipped in the same way, and the module still fails, because the network is not the configured one. The
+new files are written before those of an earlier instance are removed, so a crash never leaves a machine without network files.
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from typing import Any
 from precast.base.errors import PrecastError
 from precast.boot import image
 from precast.boot.capabilities import Capability
-from precast.boot.modules.context import Context
-from precast.boot.modules.contract import After, Config, Module, Stage
-from precast.boot.modules.outcomes import Outcome
+from precast.boot.modules.context import ModuleContext
+from precast.boot.modules.contract import Config, Module, Predecessor, Stage
+from precast.boot.modules.outcomes import ModuleOutcome
 from precast.boot.network import issues, precedence
 from precast.boot.network.devices import device_names, links, renames
 from precast.boot.network.model import Network
@@ -22,22 +22,22 @@ from precast.boot.network.renderers import selection
 _DEADLINE_S = 30.0
 
 
-def configure(context: Context) -> Outcome:
+def configure(context: ModuleContext) -> ModuleOutcome:
     """Write the network's files, and remove those of an earlier instance. Raises PrecastError BOOTNET-*."""
     refused: list[tuple[str, PrecastError]] = []
-    for word in precedence.list_candidates(_said(context)):
-        if word.read is None:
-            context.outcome.not_run = word.origin
+    for candidate in precedence.list_candidates(_collect_inputs(context)):
+        if candidate.read is None:
+            context.outcome.not_run = candidate.origin
             return context.outcome
         try:
-            network = word.read()
+            network = candidate.read()
         except PrecastError as error:
-            refused.append((word.origin, error))
+            refused.append((candidate.origin, error))
             continue
-        _write(context, word.origin, network)
+        _write(context, candidate.origin, network)
         if refused:
             reason = "; ".join(error.message for _, error in refused)
-            raise issues.REFUSED.error(origin=refused[0][0], reason=reason, instead=word.origin)
+            raise issues.REFUSED.error(origin=refused[0][0], reason=reason, instead=candidate.origin)
         return context.outcome
     if refused:
         raise refused[0][1]
@@ -45,18 +45,18 @@ def configure(context: Context) -> Outcome:
     return context.outcome
 
 
-def _said(context: Context) -> precedence.NetworkInputs:
+def _collect_inputs(context: ModuleContext) -> precedence.NetworkInputs:
     return precedence.NetworkInputs(
         context.root,
         context.read_text("/proc/cmdline"),
         image.read(context.root).get("network"),
-        context.value(Capability.NETWORK_CONFIG),
-        context.value(Capability.PLATFORM) == "oracle",
+        context.get_value(Capability.NETWORK_CONFIG),
+        context.get_value(Capability.PLATFORM) == "oracle",
     )
 
 
-def _write(context: Context, origin: str, network: Network) -> None:
-    renderer = selection.choose_renderer(context.root, _order(context.config))
+def _write(context: ModuleContext, origin: str, network: Network) -> None:
+    renderer = selection.choose_renderer(context.root, _read_renderer_order(context.config))
     if renderer == "eni":
         network = device_names.resolve_names(network, links.list_links(context.root), renderer)
     files, warnings = selection.RENDERERS[renderer](network)
@@ -66,38 +66,39 @@ def _write(context: Context, origin: str, network: Network) -> None:
     has_changed = [context.write(f"/{file.path}", file.text.encode(), file.mode) for file in files]
     removed = [context.remove(f"/{path}") for path in selection.find_stale_files(context.root, files)]
     if any((*has_changed, *removed)):
-        _tell(context, renderer, network)
+        _activate(context, renderer, network)
 
 
-def _order(config: Config) -> tuple[str, ...]:
-    """`system_info: network: renderers`, as images say which tool they use; names of tools that Precast does not know are passed over."""
-    given: Any = config
+def _read_renderer_order(config: Config) -> tuple[str, ...]:
+    """Return `system_info: network: renderers`, the tools that the image prefers, without those that Precast does not know."""
+    setting: Any = config
     for key in ("system_info", "network", "renderers"):
-        given = given.get(key) if isinstance(given, Mapping) else None
-    words = [str(name) for name in given] if isinstance(given, list) else []
-    return tuple(name for name in words if name in selection.RENDERERS)
+        setting = setting.get(key) if isinstance(setting, Mapping) else None
+    names = [str(name) for name in setting] if isinstance(setting, list) else []
+    return tuple(name for name in names if name in selection.RENDERERS)
 
 
-def _tell(context: Context, renderer: str, network: Network) -> None:
-    """Tell what runs already: netplan turns its file into others, which its generator did before we wrote."""
+def _activate(context: ModuleContext, renderer: str, network: Network) -> None:
+    """Apply the files: netplan's generator ran before they were written, and existing devices need their new names."""
     if renderer == "netplan" and context.has_programs:
-        done = context.run(["netplan", "generate"], deadline_s=_DEADLINE_S)
-        if not done.is_success:
-            context.warn(f"netplan generate failed: {' '.join(done.output.split())[-200:]}")
+        result = context.run(["netplan", "generate"], deadline_s=_DEADLINE_S)
+        if not result.is_success:
+            context.warn(f"netplan generate failed: {' '.join(result.output.split())[-200:]}")
     if not context.machine.root and not context.is_dry_run:
-        _rename(context, network)
+        _rename_devices(context, network)
 
 
-def _rename(context: Context, network: Network) -> None:
-    """Give devices that are there already the names they shall have: udev's rules are only for those that come."""
-    wanted = {one.match.mac: one.set_name for one in network.devices if one.match and one.match.mac and one.set_name}
-    there = [link for link in links.list_links(context.root) if link.is_real]
-    moves = {link.name: name for link in there if (name := wanted.get(link.mac)) not in (None, link.name)}
+def _rename_devices(context: ModuleContext, network: Network) -> None:
+    """Rename the devices that exist already: udev applies its rules only to devices that appear later."""
+    matched = [device for device in network.devices if device.match and device.match.mac and device.set_name]
+    names = {device.match.mac: device.set_name for device in matched if device.match}
+    existing = [link for link in links.list_links(context.root) if link.is_real]
+    moves = {link.name: name for link in existing if (name := names.get(link.mac)) not in (None, link.name)}
     for old, name, reason in renames.rename_devices({old: name for old, name in moves.items() if name}):
         if reason:
-            context.warn(f"{old} could not be named {name}: {reason}")
+            context.warn(f"{old} could not be renamed to {name}: {reason}")
         else:
-            context.changed(f"{old} is {name} now")
+            context.record_change(f"{old} is renamed to {name}")
 
 
 def _always(_: Config) -> bool:
@@ -111,7 +112,7 @@ MODULES = (
         {},
         uses=frozenset({Capability.NETWORK_CONFIG, Capability.PLATFORM}),
         stage=Stage.LOCAL,
-        after=(After("hostname", "DHCP tells the server the machine's name"),),
-        is_wanted=_always,
+        after=(Predecessor("hostname", "the DHCP client sends the machine's name to the server"),),
+        has_work=_always,
     ),
 )

@@ -1,11 +1,11 @@
-"""What came of a module: what it changed, what it warns of, and why it did not run if it did not."""
+"""Records the outcome of a module: its changes, its warnings, and the reason if it did not run."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Outcome:
-    """The changes in the order in which they were made (in a dry run: would be made), in words without secrets."""
+class ModuleOutcome:
+    """Lists the changes in the order in which they were made (in a dry run: would be made). The texts contain no secrets."""
 
     changes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

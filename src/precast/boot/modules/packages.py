@@ -1,7 +1,7 @@
-"""Packages: the lists of what is offered, newer versions, and what the user wants installed; then a reboot if one is needed.
+"""Updates the package lists, upgrades packages, installs the user's packages, and reboots the machine if that is needed.
 
-All packages are installed by one command, which is much faster than one by one; if that fails they are tried one by one, so that one
-that nobody offers does not cost the others.
+One command installs all packages, which is much faster than one command per package. If it fails, the packages are installed one by one,
+so that a package that no source offers does not prevent the others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,33 +9,33 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.boot.modules import issues, users
-from precast.boot.modules.context import Context
-from precast.boot.modules.contract import After, Config, Module, Stage
-from precast.boot.modules.outcomes import Outcome
-from precast.boot.modules.shapes import Either, Fields, Flag, Items, Text
+from precast.boot.modules.context import ModuleContext
+from precast.boot.modules.contract import Config, Module, Predecessor, Stage
+from precast.boot.modules.outcomes import ModuleOutcome
+from precast.boot.modules.schema import Either, Fields, Flag, Items, Text
 from precast.boot.modules.user_commands import SCRIPTS
 from precast.resources.commands import has_program
 from precast.resources.package import managers
 from precast.resources.package.manager import InstallRequest, Manager, last_lines
 
 LOCK = "apt"
-# Of every module that installs something: packages make users too, and what is offered must be settled before.
+# The locks and predecessors of every module that installs packages: packages create users, and their sources must be configured.
 LOCKS = (LOCK, users.LOCK)
 AFTER = (
-    After("bootcmd", "bootcmd comes before everything that configures"),
-    After("write_files", "package sources may be files of the user's"),
-    After("apt", "what is offered comes from the sources"),
-    After("yum_repos", "what is offered comes from the repositories"),
-    After("zypper", "what is offered comes from the repositories"),
-    After("ca_certs", "sources may be behind an authority of the user's own"),
-    After("resolv_conf", "names of mirrors are looked up"),
-    After("etc_hosts", "names of mirrors are looked up"),
-    After("mounts", "what is installed may lie on what is mounted"),
+    Predecessor("bootcmd", "bootcmd runs before every module that configures something"),
+    Predecessor("write_files", "the user's files may be package sources"),
+    Predecessor("apt", "packages come from the configured sources"),
+    Predecessor("yum_repos", "packages come from the configured repositories"),
+    Predecessor("zypper", "packages come from the configured repositories"),
+    Predecessor("ca_certs", "a source's certificate may come from the user's own authority"),
+    Predecessor("resolv_conf", "the package manager resolves names of mirrors"),
+    Predecessor("etc_hosts", "the package manager resolves names of mirrors"),
+    Predecessor("mounts", "packages may be installed on a mounted file system"),
 )
 _DEADLINE_S = 3600.0
 _QUIET = {"DEBIAN_FRONTEND": "noninteractive"}
 _APT = ("apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=120", "-o", "DPkg::Options::=--force-confold")
-# Manager: how to fetch the lists, and how to bring everything to its newest version.
+# For each package manager: the command that fetches the package lists, and the command that upgrades all packages.
 _UPDATES: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "apt": ((*_APT, "update"), (*_APT, "dist-upgrade")),
     "dnf": (("dnf", "-q", "-y", "makecache"), ("dnf", "-q", "-y", "upgrade")),
@@ -48,45 +48,45 @@ _UPGRADE = ("package_upgrade", "apt_upgrade")
 _REBOOT = ("package_reboot_if_required", "apt_reboot_if_required")
 
 
-def wanted(config: Config) -> tuple[list[tuple[str, str | None]], list[list[str]]]:
-    """Packages with their versions, and snaps with their options."""
+def list_packages(config: Config) -> tuple[list[tuple[str, str | None]], list[list[str]]]:
+    """Return the requested packages with their versions, and the requested snaps with their options."""
     packages: list[tuple[str, str | None]] = []
     snaps: list[list[str]] = []
-    for each in config.get("packages", []):
-        if isinstance(each, dict):
-            for kind, names in each.items():
+    for entry in config.get("packages", []):
+        if isinstance(entry, dict):
+            for kind, names in entry.items():
                 if kind == "snap":
-                    snaps += [_words(name) for name in names if _words(name)]
+                    snaps += [_split_entry(name) for name in names if _split_entry(name)]
                 else:
-                    packages += [_package(name) for name in names if _words(name)]
-        elif _words(each):
-            packages.append(_package(each))
+                    packages += [_parse_package(name) for name in names if _split_entry(name)]
+        elif _split_entry(entry):
+            packages.append(_parse_package(entry))
     return list(dict.fromkeys(packages)), snaps
 
 
-def _words(given: Any) -> list[str]:
-    return [each for each in given if each] if isinstance(given, list) else [given] if given else []
+def _split_entry(entry: Any) -> list[str]:
+    return [word for word in entry if word] if isinstance(entry, list) else [entry] if entry else []
 
 
-def _package(given: Any) -> tuple[str, str | None]:
-    words = _words(given)
+def _parse_package(entry: Any) -> tuple[str, str | None]:
+    words = _split_entry(entry)
     name, _, version = words[0].partition("=")
     return name.strip(), words[1] if len(words) > 1 else version.strip() or None
 
 
-def run(context: Context) -> Outcome:
+def run(context: ModuleContext) -> ModuleOutcome:
     config = context.config
-    packages, snaps = wanted(config)
-    upgrades = _any(config, _UPGRADE)
-    if not (packages or snaps or upgrades or _any(config, _UPDATE)):
-        context.outcome.not_run = "nothing is to be updated or installed"
+    packages, snaps = list_packages(config)
+    upgrades = _is_any_set(config, _UPGRADE)
+    if not (packages or snaps or upgrades or _is_any_set(config, _UPDATE)):
+        context.outcome.not_run = "no package needs to be updated or installed"
         return context.outcome
-    context.check_programs("installing packages")
+    context.require_programs("installing packages")
     manager = managers.default(context.machine)
     update, upgrade = _UPDATES[manager.name]
     missing = [(name, version) for name, version in packages if not _is_installed(manager, name, version)]
     failures: list[str] = []
-    if missing or upgrades or _any(config, _UPDATE):
+    if missing or upgrades or _is_any_set(config, _UPDATE):
         failures += _try(context, update)
     if upgrades:
         failures += _try(context, upgrade)
@@ -98,9 +98,9 @@ def run(context: Context) -> Outcome:
     return context.outcome
 
 
-def need(context: Context, name: str) -> None:
-    """Have a package that a module works with. Raises PrecastError if it is not there and cannot be installed."""
-    context.check_programs(f"installing {name}")
+def ensure_installed(context: ModuleContext, name: str) -> None:
+    """Install a package that a module needs, unless it is installed. Raises PrecastError if the installation fails."""
+    context.require_programs(f"installing {name}")
     manager = managers.default(context.machine)
     if _is_installed(manager, name, None):
         return
@@ -109,29 +109,29 @@ def need(context: Context, name: str) -> None:
         raise issues.SOME_FAILED.error(what=f"installing {name}", failures="; ".join(failures))
 
 
-def _try(context: Context, argv: Sequence[str]) -> list[str]:
-    """Run a command of the package manager; why it failed. One source that is away must not cost what others offer."""
-    done = context.run(argv, deadline_s=_DEADLINE_S, environment=_QUIET)
-    return [] if done.is_success else [f"{' '.join(argv)}: {last_lines(done.output)}"]
+def _try(context: ModuleContext, argv: Sequence[str]) -> list[str]:
+    """Run a command of the package manager and return why it failed. An unreachable source must not stop the boot."""
+    result = context.run(argv, deadline_s=_DEADLINE_S, environment=_QUIET)
+    return [] if result.is_success else [f"{' '.join(argv)}: {last_lines(result.output)}"]
 
 
-def _any(config: Config, keys: Sequence[str]) -> bool:
+def _is_any_set(config: Config, keys: Sequence[str]) -> bool:
     return any(config.get(key) is True for key in keys)
 
 
 def _is_installed(manager: Manager, name: str, version: str | None) -> bool:
-    found = manager.find(name)
-    if found is None or found.version == "absent":
+    package = manager.find(name)
+    if package is None or package.version == "absent":
         return False
-    return version is None or manager.is_version(found.version, version)
+    return version is None or manager.is_version(package.version, version)
 
 
-def _install(context: Context, manager: Manager, packages: Sequence[tuple[str, str | None]]) -> list[str]:
-    """Install all at once, or if that fails one by one; what could not be installed, and why."""
+def _install(context: ModuleContext, manager: Manager, packages: Sequence[tuple[str, str | None]]) -> list[str]:
+    """Install all packages at once, or one by one if that fails. Returns which packages failed, and why."""
     requests = [InstallRequest(name, version) for name, version in packages]
     for request in requests:
         version = f" {request.version}" if request.version else ""
-        context.changed(f"Package[{request.name}]: installed{version}")
+        context.record_change(f"Package[{request.name}]: installed{version}")
     if context.is_dry_run or not requests:
         return []
     failures: list[str] = []
@@ -150,27 +150,27 @@ def _install(context: Context, manager: Manager, packages: Sequence[tuple[str, s
     return failures
 
 
-def _install_snap(context: Context, words: Sequence[str]) -> list[str]:
+def _install_snap(context: ModuleContext, words: Sequence[str]) -> list[str]:
     if not has_program("snap", context.machine.root):
-        return [f"snap {words[0]}: there is no snap on this system"]
-    done = context.run(["snap", "install", *words], deadline_s=_DEADLINE_S)
-    return [] if done.is_success else [f"snap {words[0]}: {' '.join(done.output.split())}"]
+        return [f"snap {words[0]}: snap is not installed"]
+    result = context.run(["snap", "install", *words], deadline_s=_DEADLINE_S)
+    return [] if result.is_success else [f"snap {words[0]}: {' '.join(result.output.split())}"]
 
 
-def reboot(context: Context) -> Outcome:
-    """Reboot at the end if what was installed needs it; never below a root."""
+def reboot(context: ModuleContext) -> ModuleOutcome:
+    """Reboot the machine at the end of the boot if an installed package requires it; never below a root."""
     from precast.boot.modules.power import shut_down
 
-    if not any(context.is_there(path) for path in ("/run/reboot-required", "/var/run/reboot-required")):
-        context.outcome.not_run = "nothing that was installed needs a reboot"
+    if not any(context.exists(path) for path in ("/run/reboot-required", "/var/run/reboot-required")):
+        context.outcome.not_run = "no installed package needs a reboot"
     elif context.machine.root:
         context.outcome.not_run = "a root is not rebooted"
     else:
-        shut_down(context, "reboot", "now", "packages that were installed need it")
+        shut_down(context, "reboot", "now", "installed packages need a reboot")
     return context.outcome
 
 
-_LIST = Items(Either(Text(), Items(Text())), takes_one=True)
+_LIST = Items(Either(Text(), Items(Text())), accepts_single=True)
 MODULES = (
     Module(
         "packages",
@@ -189,12 +189,12 @@ MODULES = (
         {key: Flag() for key in _REBOOT},
         stage=Stage.FINAL,
         after=(
-            After("packages", "only then is it known whether a reboot is needed"),
-            *(After(name, "the user's commands come first") for name in SCRIPTS),
-            After("final_message", "the boot is over then"),
-            After("phone_home", "who is called at home must hear of it before"),
-            After("precast", "the machine enrols before it goes down"),
+            Predecessor("packages", "the installed packages decide whether a reboot is needed"),
+            *(Predecessor(name, "the user's commands run first") for name in SCRIPTS),
+            Predecessor("final_message", "the message marks the end of the boot"),
+            Predecessor("phone_home", "the called server must be notified before the reboot"),
+            Predecessor("precast", "the machine enrols before it reboots"),
         ),
-        is_wanted=lambda config: _any(config, _REBOOT),
+        has_work=lambda config: _is_any_set(config, _REBOOT),
     ),
 )

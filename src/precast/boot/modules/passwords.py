@@ -1,7 +1,7 @@
-"""Passwords of users, each a transition that waits for its user only, and works alone for one who is there.
+"""Sets passwords of users. Each password is a transition that waits only for its user, and also works for a user that exists already.
 
-A password that is to be random is made here and kept where only root reads it: a console or a log is read by others. One that was not
-given as a hash must be changed at the first log-in, unless somebody says otherwise.
+A random password is generated here and stored in a file that only root can read: others can read a console or a log. A password that is
+not given as a hash must be changed at the first login, unless `expire` is false.
 """
 
 import functools
@@ -14,12 +14,12 @@ from typing import NamedTuple
 from precast.base import files
 from precast.boot.capabilities import Capability
 from precast.boot.modules import issues
-from precast.boot.modules.context import Context
-from precast.boot.modules.contract import Config, Module, Part
-from precast.boot.modules.outcomes import Outcome
-from precast.boot.modules.people import default_user
-from precast.boot.modules.shapes import Either, Fields, Flag, Items, Text
-from precast.boot.modules.users import LOCK, NAME, exists, set_password
+from precast.boot.modules.context import ModuleContext
+from precast.boot.modules.contract import Config, Module, ModulePart
+from precast.boot.modules.outcomes import ModuleOutcome
+from precast.boot.modules.schema import Either, Fields, Flag, Items, Text
+from precast.boot.modules.user_entries import find_default_user
+from precast.boot.modules.users import LOCK, NAME, format_user_place, set_password
 from precast.resources import accounts
 
 _HASH = re.compile(r"\$(?:1|2[abxy]?|5|6|7|y|gy|sm3)(?:\$[^$]*)+")
@@ -28,8 +28,8 @@ _LENGTH = 20
 _RANDOM = ("R", "RANDOM")
 
 
-class Wish(NamedTuple):
-    """A password for somebody; None: one made by chance."""
+class PasswordRequest(NamedTuple):
+    """The password to set for a user; None: a random password."""
 
     user: str
     password: str | None
@@ -37,83 +37,87 @@ class Wish(NamedTuple):
     expires: bool
 
 
-def wishes(config: Config) -> list[Wish]:
-    """What is asked for, the last word for each user."""
-    given = config.get("chpasswd", {})
-    expires = given.get("expire", True)
-    found: dict[str, Wish] = {}
-    default = default_user(config)
+def list_requests(config: Config) -> list[PasswordRequest]:
+    """Return the requested passwords; the last request for a user wins."""
+    settings = config.get("chpasswd", {})
+    expires = settings.get("expire", True)
+    requests: dict[str, PasswordRequest] = {}
+    default = find_default_user(config)
     if "password" in config and default is not None:
-        found[default.name] = _wish(default.name, config["password"], expires)
-    lines = given.get("list", [])
+        requests[default.name] = _make_request(default.name, config["password"], expires)
+    lines = settings.get("list", [])
     for line in lines.splitlines() if isinstance(lines, str) else lines:
         user, colon, password = line.strip().partition(":")
         if colon and user:
-            found[user] = _wish(user, password, expires)
-    for entry in given.get("users", []):
-        kind = entry.get("type", "hash")
+            requests[user] = _make_request(user, password, expires)
+    for entry in settings.get("users", []):
+        user, kind = entry["name"], entry.get("type", "hash")
         if kind == "RANDOM":
-            found[entry["name"]] = Wish(entry["name"], None, False, expires)
+            requests[user] = PasswordRequest(user, None, False, expires)
         elif "password" in entry:
-            found[entry["name"]] = Wish(entry["name"], entry["password"], kind == "hash", expires and kind == "text")
-    return list(found.values())
+            requests[user] = PasswordRequest(user, entry["password"], kind == "hash", expires and kind == "text")
+    return list(requests.values())
 
 
-def _wish(user: str, password: str, expires: bool) -> Wish:
+def _make_request(user: str, password: str, expires: bool) -> PasswordRequest:
     if password in _RANDOM:
-        return Wish(user, None, False, expires)
+        return PasswordRequest(user, None, False, expires)
     is_hash = bool(_HASH.fullmatch(password)) and ":" not in password
-    return Wish(user, password, is_hash, expires and not is_hash)
+    return PasswordRequest(user, password, is_hash, expires and not is_hash)
 
 
-def parts(config: Config) -> Sequence[Part]:
-    found = [Part(wish.user, functools.partial(_set, wish), waits=(exists(wish.user),)) for wish in wishes(config)]
-    default = default_user(config)
-    if default is not None and all(part.name != default.name for part in found):
-        run = functools.partial(_set_given, default.name)
-        found.append(Part(f"{default.name} (from the source)", run, waits=(exists(default.name),), keys=()))
-    return found
+def make_parts(config: Config) -> Sequence[ModulePart]:
+    parts = [
+        ModulePart(request.user, functools.partial(_set, request), waits_for=(format_user_place(request.user),))
+        for request in list_requests(config)
+    ]
+    default = find_default_user(config)
+    if default is not None and all(part.name != default.name for part in parts):
+        run = functools.partial(_set_platform_password, default.name)
+        place = format_user_place(default.name)
+        parts.append(ModulePart(f"{default.name} (from the source)", run, waits_for=(place,), keys=()))
+    return parts
 
 
-def _set_given(user: str, context: Context) -> Outcome:
-    """The password that the platform wants for the default user, if it has one."""
-    password = context.value(Capability.PASSWORD_GET)
+def _set_platform_password(user: str, context: ModuleContext) -> ModuleOutcome:
+    """Set the platform's password for the default user, if the platform has one."""
+    password = context.get_value(Capability.PASSWORD_GET)
     if not password:
-        context.outcome.not_run = "nobody gives a password"
+        context.outcome.not_run = "neither the configuration nor the data source has a password"
         return context.outcome
-    return _set(_wish(user, str(password), expires=False), context)
+    return _set(_make_request(user, str(password), expires=False), context)
 
 
-def _set(wish: Wish, context: Context) -> Outcome:
-    is_there = accounts.find_user(context.machine, wish.user, is_local=False) is not None
-    if not is_there and not context.is_dry_run:
-        raise issues.NO_USER.error(user=wish.user)
-    password = wish.password
+def _set(request: PasswordRequest, context: ModuleContext) -> ModuleOutcome:
+    is_existing = accounts.find_user(context.machine, request.user, is_local=False) is not None
+    if not is_existing and not context.is_dry_run:
+        raise issues.NO_USER.error(user=request.user)
+    password = request.password
     if password is None:
-        password = random_password()
-    if is_there or not wish.is_hash:
-        set_password(context, wish.user, password, is_hash=wish.is_hash)
-    if wish.password is None:
-        _keep(context, wish.user, password)
-    if wish.expires:
-        context.changed(f"User[{wish.user}]: must change the password at the first log-in")
+        password = generate_password()
+    if is_existing or not request.is_hash:
+        set_password(context, request.user, password, is_hash=request.is_hash)
+    if request.password is None:
+        _store_password(context, request.user, password)
+    if request.expires:
+        context.record_change(f"User[{request.user}]: must change the password at the first login")
         if not context.is_dry_run:
-            accounts.run_tool(context.machine, ["chage", "-d", "0", wish.user])
+            accounts.run_tool(context.machine, ["chage", "-d", "0", request.user])
             context.machine.snapshots.forget((accounts.KIND,))
     return context.outcome
 
 
-def random_password() -> str:
-    """One that nobody guesses, of signs that nobody takes for each other."""
+def generate_password() -> str:
+    """Generate a random password from characters that cannot be mistaken for each other."""
     return "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
 
 
-def _keep(context: Context, user: str, password: str) -> None:
-    place = context.instance_directory / "passwords" / user
-    context.changed(f"the password made for {user} is in {place}")
+def _store_password(context: ModuleContext, user: str, password: str) -> None:
+    path = context.instance_directory / "passwords" / user
+    context.record_change(f"the generated password of {user} is in {path}")
     if not context.is_dry_run:
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        files.write_private(place, f"{password}\n".encode())
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.write_private(path, f"{password}\n".encode())
 
 
 _ENTRY = Fields(
@@ -135,7 +139,7 @@ MODULES = (
         },
         uses=frozenset({Capability.PASSWORD_GET}),
         locks=(LOCK,),
-        is_wanted=lambda config: bool(parts(config)),
-        parts=parts,
+        has_work=lambda config: bool(make_parts(config)),
+        parts=make_parts,
     ),
 )

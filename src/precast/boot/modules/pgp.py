@@ -1,8 +1,8 @@
-"""Public keys of OpenPGP, as far as it takes to know whose they are: a server may answer with any, and only the one asked for counts.
+"""Parses OpenPGP public keys far enough to compute their fingerprints: a key server may return any keys, and only the requested one counts.
 
-A key without its private half cannot be told by the server from one of its own but by the fingerprint, which is a digest of the key itself
-(version 4: SHA-1, as everybody writes it). Keys that are not asked for are taken out of the answer. The number of a subkey is no proof:
-anybody can hang somebody's subkey on a key of their own, and the signature that binds the two is not checked here.
+A fingerprint is a digest of the key itself (version 4: SHA-1), so a key server cannot substitute a key of its own. All other keys are
+removed from the response. The id of a subkey proves nothing: anyone can attach another person's subkey to a key of their own, and the
+signature that binds the two is not checked here.
 """
 
 import base64
@@ -23,107 +23,112 @@ class _Packet(NamedTuple):
     whole: bytes
 
 
-def only(text: bytes, number: str) -> str:
-    """The keys in a block that have this fingerprint, or the end of one, armoured. Raises ValueError if it is not exactly one."""
-    found = [key for key in _keys(_dearmoured(text)) if _is_called(key[0], number)]
-    if len(found) != 1:
-        raise ValueError(f"{len(found)} keys with this number" if found else "no key with this number is in the answer")
-    return _armoured(b"".join(packet.whole for packet in found[0]))
+def extract_key(text: bytes, key_id: str) -> str:
+    """Return the armoured key in a block whose fingerprint ends with this id. Raises ValueError if not exactly one key matches."""
+    matching = [key for key in _group_by_key(_dearmour(text)) if _has_id(key[0], key_id)]
+    if len(matching) != 1:
+        count = len(matching)
+        raise ValueError(
+            f"the response contains {count} keys with this id" if count else "the response contains no key with this id"
+        )
+    return _armour(b"".join(packet.whole for packet in matching[0]))
 
 
-def _armoured(data: bytes) -> str:
+def _armour(data: bytes) -> str:
     text = base64.b64encode(data).decode()
-    lines = [text[at : at + _LINE] for at in range(0, len(text), _LINE)]
-    lines.append(f"={base64.b64encode(_checksum(data)).decode()}")  # without it gpg takes the last line for data
+    lines = [text[start : start + _LINE] for start in range(0, len(text), _LINE)]
+    lines.append(
+        f"={base64.b64encode(_checksum(data)).decode()}"
+    )  # without the checksum, gpg reads the last line as data
     return "\n".join([_BEGIN.decode(), "", *lines, _END.decode(), ""])
 
 
 def _checksum(data: bytes) -> bytes:
-    """CRC-24, as OpenPGP defines it."""
-    crc, table = 0xB704CE, _remainders()
+    """Return the CRC-24 that OpenPGP defines."""
+    crc, table = 0xB704CE, _build_crc_table()
     for byte in data:
         crc = ((crc << 8) & 0xFFFFFF) ^ table[(crc >> 16) ^ byte]
     return crc.to_bytes(3)
 
 
 @functools.cache
-def _remainders() -> list[int]:
-    """What each byte adds to a checksum."""
-    found = []
+def _build_crc_table() -> list[int]:
+    """Return the CRC remainder of each byte value."""
+    table = []
     for byte in range(256):
         crc = byte << 16
         for _ in range(8):
             crc = (crc << 1) ^ (0x1864CFB if crc & 0x800000 else 0)
-        found.append(crc)
-    return found
+        table.append(crc)
+    return table
 
 
-def _dearmoured(text: bytes) -> bytes:
-    """The data of the first block: it stands behind the first empty line, up to a checksum. Raises ValueError."""
+def _dearmour(text: bytes) -> bytes:
+    """Return the data of the first block: it starts after the first empty line and ends before the checksum. Raises ValueError."""
     start = text.find(_BEGIN)
     end = text.find(_END, start)
     lines = [line.strip() for line in text[start:end].splitlines()] if 0 <= start < end else []
     if b"" not in lines:
-        raise ValueError("the answer is no key")
+        raise ValueError("the response is not a valid key")
     data = [line for line in lines[lines.index(b"") :] if not line.startswith(b"=")]
     try:
         return base64.b64decode(b"".join(data), validate=True)
     except binascii.Error:
-        raise ValueError("the answer is no key") from None
+        raise ValueError("the response is not a valid key") from None
 
 
-def _keys(data: bytes) -> list[list[_Packet]]:
-    """Packets by the key they belong to."""
-    found: list[list[_Packet]] = []
-    for packet in _packets(data):
+def _group_by_key(data: bytes) -> list[list[_Packet]]:
+    """Group the packets by the key to which they belong."""
+    keys: list[list[_Packet]] = []
+    for packet in _split_packets(data):
         if packet.tag == _KEY:
-            found.append([])
-        if found:
-            found[-1].append(packet)
-    return found
+            keys.append([])
+        if keys:
+            keys[-1].append(packet)
+    return keys
 
 
-def _packets(data: bytes) -> Iterator[_Packet]:
-    at = 0
-    while at < len(data):
-        first = data[at]
+def _split_packets(data: bytes) -> Iterator[_Packet]:
+    offset = 0
+    while offset < len(data):
+        first = data[offset]
         if not first & 0x80:
-            raise ValueError("the answer is no key")
-        tag, size, start = _new(data, at) if first & 0x40 else _old(data, at)
+            raise ValueError("the response is not a valid key")
+        tag, size, start = _parse_new_header(data, offset) if first & 0x40 else _parse_old_header(data, offset)
         if start + size > len(data):
-            raise ValueError("the answer is cut off")
-        yield _Packet(tag, data[start : start + size], data[at : start + size])
-        at = start + size
+            raise ValueError("the response is truncated")
+        yield _Packet(tag, data[start : start + size], data[offset : start + size])
+        offset = start + size
 
 
-def _new(data: bytes, at: int) -> tuple[int, int, int]:
-    """Tag, size of the body, where it starts. Bodies in pieces are for data, never for keys."""
-    tag, first = data[at] & 0x3F, _number(data, at + 1, 1)
+def _parse_new_header(data: bytes, offset: int) -> tuple[int, int, int]:
+    """Return the tag, the size of the body and its offset. Partial bodies are only valid for data packets, not for keys."""
+    tag, first = data[offset] & 0x3F, _read_number(data, offset + 1, 1)
     if first < 192:
-        return tag, first, at + 2
+        return tag, first, offset + 2
     if first < 224:
-        return tag, ((first - 192) << 8) + _number(data, at + 2, 1) + 192, at + 3
+        return tag, ((first - 192) << 8) + _read_number(data, offset + 2, 1) + 192, offset + 3
     if first < 255:
-        raise ValueError("the answer is no key")
-    return tag, _number(data, at + 2, 4), at + 6
+        raise ValueError("the response is not a valid key")
+    return tag, _read_number(data, offset + 2, 4), offset + 6
 
 
-def _old(data: bytes, at: int) -> tuple[int, int, int]:
-    kind = data[at] & 3
+def _parse_old_header(data: bytes, offset: int) -> tuple[int, int, int]:
+    kind = data[offset] & 3
     if kind == 3:
-        raise ValueError("the answer is no key")
-    return (data[at] >> 2) & 0x0F, _number(data, at + 1, 1 << kind), at + 1 + (1 << kind)
+        raise ValueError("the response is not a valid key")
+    return (data[offset] >> 2) & 0x0F, _read_number(data, offset + 1, 1 << kind), offset + 1 + (1 << kind)
 
 
-def _number(data: bytes, at: int, size: int) -> int:
-    if at + size > len(data):
-        raise ValueError("the answer is cut off")
-    return int.from_bytes(data[at : at + size])
+def _read_number(data: bytes, offset: int, size: int) -> int:
+    if offset + size > len(data):
+        raise ValueError("the response is truncated")
+    return int.from_bytes(data[offset : offset + size])
 
 
-def _is_called(packet: _Packet, number: str) -> bool:
+def _has_id(packet: _Packet, key_id: str) -> bool:
     if packet.body[:1] != b"\x04":
         return False
     head = b"\x99" + len(packet.body).to_bytes(2)
     digest = hashlib.sha1(head + packet.body, usedforsecurity=False).hexdigest().upper()
-    return digest.endswith(number.upper())
+    return digest.endswith(key_id.upper())

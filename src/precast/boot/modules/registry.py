@@ -1,7 +1,7 @@
-"""Every config module, and what becomes of the keys of a configuration: run, reported, or unknown.
+"""Lists every config module, and decides for each key of a configuration: a module reads it, or it is reported as unsupported or unknown.
 
-No key is passed over in silence. One that a module reads has its value checked against the module's shape. One that cloud-init knows and
-Precast does not run is reported with the reason; any other is unknown, with the key that was perhaps meant.
+No key is ignored silently. If a module reads the key, its value is checked against the module's schema. If cloud-init knows the key and
+Precast does not support it, a finding gives the reason. Any other key is unknown, and the finding suggests the most similar known key.
 """
 
 import functools
@@ -10,53 +10,52 @@ from collections.abc import Mapping
 from typing import Any
 
 from precast.boot.modules.contract import Module
-from precast.boot.modules.reported import READ_ELSEWHERE, REPORTED
-from precast.boot.modules.shapes import WRONG, Finding, Shape, nearest
+from precast.boot.modules.schema import INVALID, Finding, ValueSchema, suggest_nearest
+from precast.boot.modules.unsupported_keys import READ_ELSEWHERE, UNSUPPORTED
 
-# Modules of this package; each has its declarations in MODULES.
+# Python modules of this package; each lists its declarations in MODULES.
 _NAMES = (
     "network", "scripts", "user_commands", "injected_files", "write_files", "hostnames", "users", "passwords",
-    "platforms", "ssh", "imported_keys", "seeds", "surroundings", "resolving", "certificates", "apt", "repositories",
-    "packages", "ntp", "syslog", "links", "growing", "disks", "mounts", "snaps", "containers", "enrolling", "reporting", "ending",
-    "outputs", "power", "frequencies",
+    "platform_credentials", "ssh", "ssh_import_id", "random_seed", "localisation", "resolv_conf", "certificates", "apt",
+    "repositories", "packages", "ntp", "rsyslog", "wireguard", "ec2_metadata", "root_growth", "disks", "mounts", "snaps", "lxd",
+    "enrolment", "platform_readiness", "completion", "outputs", "power", "frequencies",
 )  # fmt: skip
 
 
 @functools.cache
-def modules() -> tuple[Module, ...]:
-    """All of them, in the order in which they are listed and explained."""
-    found: list[Module] = []
+def list_modules() -> tuple[Module, ...]:
+    """Return every module, in the order in which the reference lists them."""
+    modules: list[Module] = []
     for name in _NAMES:
-        loaded = importlib.import_module(f"precast.boot.modules.{name}")
-        found += loaded.MODULES
-    return tuple(found)
+        modules += importlib.import_module(f"precast.boot.modules.{name}").MODULES
+    return tuple(modules)
 
 
 @functools.cache
-def shapes() -> Mapping[str, Shape]:
-    """The shape of every top-level key that is read."""
-    return {key: shape for module in modules() for key, shape in module.schema.items()}
+def list_schemas() -> Mapping[str, ValueSchema]:
+    """Return the schema of every top-level key that a module reads."""
+    return {key: schema for module in list_modules() for key, schema in module.schema.items()}
 
 
 def clean(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
-    """A merged configuration as modules may rely on it, and what was wrong with it."""
-    known = shapes()
-    kept: dict[str, Any] = {}
-    found: list[Finding] = []
+    """Return a merged configuration in the form that modules rely on, and the findings about what was wrong with it."""
+    schemas = list_schemas()
+    cleaned_config: dict[str, Any] = {}
+    findings: list[Finding] = []
     for key, value in config.items():
         if key in READ_ELSEWHERE:
-            kept[key] = value
-        elif key not in known:
-            found.append(_unread(str(key), known))
+            cleaned_config[key] = value
+        elif key not in schemas:
+            findings.append(_describe_unread_key(str(key), schemas))
         elif value is not None:
-            cleaned = known[key].clean(value, (key,), found)
-            if cleaned is not WRONG:
-                kept[key] = cleaned
-    return kept, found
+            cleaned = schemas[key].clean(value, (key,), findings)
+            if cleaned is not INVALID:
+                cleaned_config[key] = cleaned
+    return cleaned_config, findings
 
 
-def _unread(key: str, known: Mapping[str, Shape]) -> Finding:
-    if key in REPORTED:
-        return Finding((key,), "is not run", REPORTED[key], True)
-    hint = nearest(key, [*known, *REPORTED]) or "the keys that are known: docs/reference/boot-keys.md"
-    return Finding((key,), "is no key that is known", hint, True)
+def _describe_unread_key(key: str, schemas: Mapping[str, ValueSchema]) -> Finding:
+    if key in UNSUPPORTED:
+        return Finding((key,), "is not supported", UNSUPPORTED[key], True)
+    hint = suggest_nearest(key, [*schemas, *UNSUPPORTED]) or "docs/reference/boot-keys.md lists the known keys"
+    return Finding((key,), "is not a known key", hint, True)

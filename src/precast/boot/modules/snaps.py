@@ -1,34 +1,34 @@
-"""snap: assertions and commands, where there is a snap; elsewhere they are reported."""
+"""snap: acknowledges assertions and runs snap commands. Without snap, the module does not run and reports that."""
 
 from precast.boot.modules import issues
-from precast.boot.modules.context import Context
-from precast.boot.modules.contract import After, Module, Stage
-from precast.boot.modules.outcomes import Outcome
-from precast.boot.modules.shapes import Either, Fields, Items, Table, Text
+from precast.boot.modules.context import ModuleContext
+from precast.boot.modules.contract import Module, Predecessor, Stage
+from precast.boot.modules.outcomes import ModuleOutcome
+from precast.boot.modules.schema import Either, Fields, Items, Table, Text
 from precast.resources.commands import has_program
 
 _DEADLINE_S = 1800.0
 
 
-def run(context: Context) -> Outcome:
-    given = context.config["snap"]
+def run(context: ModuleContext) -> ModuleOutcome:
+    settings = context.config["snap"]
     if not context.has_programs or not has_program("snap", context.machine.root):
-        context.outcome.not_run = "there is no snap on this system"
+        context.outcome.not_run = "snap is not installed"
         return context.outcome
     failures: list[str] = []
-    assertions = given.get("assertions", [])
+    assertions = settings.get("assertions", [])
     texts = list(assertions.values()) if isinstance(assertions, dict) else assertions
     if texts:
-        path = context.keep("snap.assertions", ("\n".join(texts) + "\n").encode())
+        path = context.store_program("snap.assertions", ("\n".join(texts) + "\n").encode())
         if not context.run(["snap", "ack", path], deadline_s=_DEADLINE_S).is_success:
             failures.append("assertions")
-    commands = given.get("commands", [])
+    commands = settings.get("commands", [])
     ordered = [commands[key] for key in sorted(commands)] if isinstance(commands, dict) else commands
-    for at, command in enumerate(ordered):
-        words = command if isinstance(command, str) or command[:1] == ["snap"] else ["snap", *command]
-        done = context.run(words, deadline_s=_DEADLINE_S, what=f"snap command {at + 1}")
-        if not done.is_success:
-            failures.append(f"command {at + 1}: {' '.join(done.output.split())[-200:]}")
+    for number, command in enumerate(ordered, 1):
+        argv = command if isinstance(command, str) or command[:1] == ["snap"] else ["snap", *command]
+        result = context.run(argv, deadline_s=_DEADLINE_S, what=f"snap command {number}")
+        if not result.is_success:
+            failures.append(f"command {number}: {' '.join(result.output.split())[-200:]}")
     if failures:
         raise issues.SOME_FAILED.error(what="snap", failures="; ".join(failures))
     return context.outcome
@@ -48,6 +48,9 @@ MODULES = (
             )
         },
         stage=Stage.FINAL,
-        after=(After("packages", "snapd may be one of the packages"), After("users", "snaps may belong to users")),
+        after=(
+            Predecessor("packages", "snapd may be one of the packages"),
+            Predecessor("users", "snaps may belong to users"),
+        ),
     ),
 )

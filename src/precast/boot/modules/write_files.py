@@ -1,6 +1,7 @@
-"""write_files: files as the user wants them. Those of root first; those of another owner once that user is there.
+"""write_files: writes the user's files. Root's files are written first, other owners' files when their user exists.
 
-A deferred file waits for users and packages. Appending looks whether the end is already there: a boot that was cut off is done again.
+A deferred file waits for users and packages. Appending first checks whether the file already ends with the content, because an
+interrupted boot runs the module again.
 """
 
 import base64
@@ -12,21 +13,21 @@ from typing import Any
 from precast.base.errors import PrecastError
 from precast.boot import downloads
 from precast.boot.modules import issues
-from precast.boot.modules.context import Context
-from precast.boot.modules.contract import FILES_OF_ROOT, After, Config, Module, Part, Stage
-from precast.boot.modules.outcomes import Outcome
-from precast.boot.modules.shapes import Binary, Fields, Flag, Items, Mode, Table, Text
-from precast.boot.modules.users import exists
+from precast.boot.modules.context import ModuleContext
+from precast.boot.modules.contract import ROOT_FILES_WRITTEN, Config, Module, ModulePart, Predecessor, Stage
+from precast.boot.modules.outcomes import ModuleOutcome
+from precast.boot.modules.schema import Binary, Fields, Flag, Items, Mode, Table, Text
+from precast.boot.modules.users import format_user_place
 from precast.boot.userdata import encodings
 
-_PACKED = ("gz", "gzip")
-_CODED = ("b64", "base64")
-_BOTH = tuple(f"{packed}+{coded}" for packed in _PACKED for coded in _CODED)
+_COMPRESSED = ("gz", "gzip")
+_BASE64 = ("b64", "base64")
+_BOTH = tuple(f"{compressed}+{encoded}" for compressed in _COMPRESSED for encoded in _BASE64)
 FILE = Fields(
     {
         "path": Text(),
         "content": Binary(),
-        "encoding": Text((*_PACKED, *_CODED, *_BOTH, "text/plain")),
+        "encoding": Text((*_COMPRESSED, *_BASE64, *_BOTH, "text/plain")),
         "owner": Text(),
         "permissions": Mode(),
         "append": Flag(),
@@ -37,23 +38,23 @@ FILE = Fields(
 )
 
 
-def decoded(file: Mapping[str, Any], content: bytes) -> bytes:
-    """Content without its encoding. Raises InputError BOOT-204, and BOOT-301 for what unpacks to too much."""
+def decode_content(file: Mapping[str, Any], content: bytes) -> bytes:
+    """Decode a file's content. Raises InputError BOOT-204, and BOOT-301 if the decompressed content is too large."""
     encoding = file.get("encoding", "")
-    if encoding.endswith(_CODED):
+    if encoding.endswith(_BASE64):
         try:
             content = base64.b64decode(content)
         except binascii.Error as error:
             raise issues.BAD_CONTENT.error(path=file["path"], encoding=encoding, reason=error) from None
-    if encoding.startswith(_PACKED):
+    if encoding.startswith(_COMPRESSED):
         if content[:2] != b"\x1f\x8b":
             raise issues.BAD_CONTENT.error(path=file["path"], encoding=encoding, reason="it is not compressed")
         content = encodings.gunzip(content, file["path"])
     return content
 
 
-def write(files: Sequence[Mapping[str, Any]], context: Context) -> Outcome:
-    """Write some files; what is wrong with one does not cost the others. Raises UnavailableError BOOT-203 at the end."""
+def write(files: Sequence[Mapping[str, Any]], context: ModuleContext) -> ModuleOutcome:
+    """Write files; a failure of one does not affect the others. Raises UnavailableError BOOT-203 at the end."""
     failed: list[str] = []
     for file in files:
         try:
@@ -65,9 +66,9 @@ def write(files: Sequence[Mapping[str, Any]], context: Context) -> Outcome:
     return context.outcome
 
 
-def _write(context: Context, file: Mapping[str, Any]) -> None:
+def _write(context: ModuleContext, file: Mapping[str, Any]) -> None:
     path = file["path"] if file["path"].startswith("/") else f"/{file['path']}"
-    content = decoded(file, _content(context, file))
+    content = decode_content(file, _load_content(context, file))
     owner, _, group = file.get("owner", "root:root").partition(":")
     if file.get("append"):
         present = context.read(path) or b""
@@ -77,7 +78,7 @@ def _write(context: Context, file: Mapping[str, Any]) -> None:
     context.write(path, content, file.get("permissions", 0o644), owner or "root", group)
 
 
-def _content(context: Context, file: Mapping[str, Any]) -> bytes:
+def _load_content(context: ModuleContext, file: Mapping[str, Any]) -> bytes:
     source = file.get("source")
     if source is not None:
         try:
@@ -86,28 +87,28 @@ def _content(context: Context, file: Mapping[str, Any]) -> bytes:
             if "content" not in file:
                 raise issues.NOT_FETCHED.error(url=source["uri"], reason=error) from None
             context.warn(f"{file['path']}: {source['uri']} cannot be fetched ({error}), so content is used")
-    given = file.get("content", "")
-    return given if isinstance(given, bytes) else str(given).encode(errors="surrogateescape")
+    content = file.get("content", "")
+    return content if isinstance(content, bytes) else str(content).encode(errors="surrogateescape")
 
 
-def parts(config: Config) -> Sequence[Part]:
-    """The files of root together, in their order; those of each other owner when that user is there."""
+def make_parts(config: Config) -> Sequence[ModulePart]:
+    """Return one part for root's files, in their order, and one for each other owner, which waits for that user."""
     by_owner: dict[str, list[Mapping[str, Any]]] = {"root": []}
     for file in config.get("write_files", ()):
         if not file.get("defer"):
             by_owner.setdefault(file.get("owner", "root").partition(":")[0] or "root", []).append(file)
     return [
-        Part(
+        ModulePart(
             f"files of {owner}",
             functools.partial(write, files),
-            waits=() if owner == "root" else (exists(owner), FILES_OF_ROOT),
-            gives=(FILES_OF_ROOT,) if owner == "root" else (),
+            waits_for=() if owner == "root" else (format_user_place(owner), ROOT_FILES_WRITTEN),
+            provides=(ROOT_FILES_WRITTEN,) if owner == "root" else (),
         )
         for owner, files in by_owner.items()
     ]
 
 
-def write_deferred(context: Context) -> Outcome:
+def write_deferred(context: ModuleContext) -> ModuleOutcome:
     return write([file for file in context.config["write_files"] if file.get("defer")], context)
 
 
@@ -121,8 +122,8 @@ MODULES = (
         write_deferred,
         {"write_files": Items(FILE)},
         stage=Stage.NETWORK,
-        after=(After("bootcmd", "bootcmd comes before everything that configures"),),
-        parts=parts,
+        after=(Predecessor("bootcmd", "bootcmd runs before every module that configures something"),),
+        parts=make_parts,
     ),
     Module(
         "write_files_deferred",
@@ -130,9 +131,9 @@ MODULES = (
         {"write_files": Items(FILE)},
         stage=Stage.FINAL,
         after=(
-            After("users", "deferred files may belong to users that this boot makes"),
-            After("packages", "deferred files may replace what a package brings"),
+            Predecessor("users", "deferred files may belong to users that this boot creates"),
+            Predecessor("packages", "deferred files may replace files of a package"),
         ),
-        is_wanted=_has_deferred,
+        has_work=_has_deferred,
     ),
 )

@@ -1,1 +1,1 @@
-"""What a machine's network shall be: read from every form that clouds use, held in one model, written for whatever the machine runs."""
+"""The desired network of a machine: read from every format that clouds use, held in one model, rendered for the machine's network tool."""

@@ -1,7 +1,7 @@
-"""What the initramfs did with the network: where the kernel's command line says `ip=`, its program leaves what it used in /run/net-*.conf.
+"""Reads the network that the initramfs configured: with `ip=` on the kernel's command line it writes its settings to /run/net-*.conf.
 
-The root file system may come over that network, so it is taken over as it is. The files are lines of a shell, KEY='value'; they are read as
-data, and never run.
+The root file system may be mounted over that network, so it is taken over unchanged. The files hold shell assignments, KEY='value'; they
+are parsed as data and never executed.
 """
 
 import shlex
@@ -20,13 +20,13 @@ _KINDS = {"none": "static", "static": "static", "dhcp": "dhcp", "dhcp6": "dhcp6"
 
 
 def has_configured(root: Path, command_line: str) -> bool:
-    """Whether the initramfs was asked to bring the network up, and did."""
+    """Whether the initramfs was told to bring the network up, and did."""
     is_asked = any(word.startswith(("ip=", "ip6=")) for word in command_line.split()) or _resolve(root, ISCSI).exists()
     return is_asked and bool(_list_paths(root))
 
 
 def _list_paths(root: Path) -> list[Path]:
-    """The files, wherever below the root links lead; what is none (a pipe nobody writes to) is left alone."""
+    """Return the regular files, with links resolved below the root; a pipe, for example, would block and is left out."""
     names = [path.name for pattern in PATTERNS for path in sorted(_resolve(root, PLACE).glob(pattern))]
     return [path for path in (_resolve(root, f"{PLACE}/{name}") for name in names) if path.is_file()][:MAX_FILES]
 
@@ -36,7 +36,7 @@ def _resolve(root: Path, path: str) -> Path:
 
 
 def read_document(root: Path, macs: Mapping[str, str]) -> dict[str, Any]:
-    """Network config of version 1. Raises InputError BOOTNET-001 for a file that is wrong."""
+    """Return a network config of version 1. Raises InputError BOOTNET-001 for an invalid file."""
     devices: dict[str, dict[str, Any]] = {}
     for path in _list_paths(root):
         values = _read_values(path)
@@ -62,30 +62,30 @@ def _read_values(path: Path) -> dict[str, str]:
 
 def _make_subnets(path: Path, values: Mapping[str, str]) -> list[dict[str, Any]]:
     usual = values.get("PROTO") or values.get("IPV6PROTO") or ("dhcp" if values.get("filename") else "none")
-    found = []
+    subnets = []
     for family in ("IPV4", "IPV6"):
         if not values.get(f"{family}ADDR"):
             continue
         word = values.get(f"{family}PROTO", usual)
         if word not in _KINDS:
             raise _make_error(path, word, "none, dhcp or dhcp6")
-        # It is up, and whoever took it down might take the root file system with it.
+        # The device is up, and taking it down might disconnect the root file system.
         subnet: dict[str, Any] = {"type": _KINDS[word], "control": "manual"}
         if subnet["type"] == "static":
             subnet["address"] = values[f"{family}ADDR"]
         for key in ("NETMASK", "BROADCAST", "GATEWAY"):
             if values.get(f"{family}{key}"):
                 subnet[key.lower()] = values[f"{family}{key}"]
-        servers = [one for key in ("DNS0", "DNS1") if (one := values.get(f"{family}{key}", "")).strip(":.0")]
+        servers = [server for key in ("DNS0", "DNS1") if (server := values.get(f"{family}{key}", "")).strip(":.0")]
         if servers:
             subnet["dns_nameservers"] = servers
             if search := values.get("DOMAINSEARCH", "").replace(",", " ").split():
                 subnet["dns_search"] = search
-        found.append(subnet)
-    return found
+        subnets.append(subnet)
+    return subnets
 
 
 def _make_error(path: Path, value: str, wanted: str) -> PrecastError:
     return issues.BAD_VALUE.error(
-        path=path, value=value or "it", wanted=wanted, advice="look what the initramfs wrote there"
+        path=path, value=value or "it", wanted=wanted, advice="check the file that the initramfs wrote"
     )

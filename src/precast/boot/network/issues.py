@@ -1,4 +1,4 @@
-"""What can be wrong with a network configuration, and with putting it in place."""
+"""Errors of network configurations and of their rendering."""
 
 from precast.base.errors import Issue, Kind
 
@@ -10,7 +10,7 @@ MISSING_KEY = Issue("BOOTNET-003", Kind.INPUT, "{path} needs the key {name}", "a
 UNKNOWN_VERSION = Issue(
     "BOOTNET-004",
     Kind.INPUT,
-    "{name} is no network configuration of version 1 or 2",
+    "{name} is not a network configuration of version 1 or 2",
     "begin with `version: 2` (or 1), at the top or below `network:`",
 )
 UNKNOWN_DEVICE = Issue(
@@ -22,54 +22,57 @@ UNKNOWN_DEVICE = Issue(
 NOT_REACHED = Issue(
     "BOOTNET-006",
     Kind.INPUT,
-    "{path}: no device has an address in the network of the gateway {gateway}; the route is given to {device}",
-    "put the route under the subnet that it belongs to",
+    "{path}: no device has an address in the network of the gateway {gateway}; the route is assigned to {device}",
+    "move the route to the subnet that it belongs to",
 )
 ONLY_NETPLAN = Issue(
     "BOOTNET-007",
     Kind.INPUT,
-    "{what} can only be written for netplan, and this machine uses {renderer}; it is left out",
+    "only netplan supports {what}, and this machine uses {renderer}; it is left out",
     "install netplan.io, or leave it out of the network configuration",
 )
 NOT_FOUND = Issue(
     "BOOTNET-008",
     Kind.INPUT,
-    "{renderer} needs the name of {device}, and no interface with {what} is there",
-    "check the address; known are: {names}",
+    "{renderer} needs the name of {device}, but no interface with {what} exists",
+    "check the address; the known interfaces are: {names}",
 )
 UNKNOWN_FORM = Issue(
     "BOOTNET-009",
     Kind.INPUT,
-    "there is no form of network data called {form}",
-    "the forms are: {names}",
+    "there is no format of network data called {form}",
+    "the formats are: {names}",
 )
 ONE_FOR_BOTH = Issue(
     "BOOTNET-010",
     Kind.INPUT,
-    "{device}: netplan takes one {name} for DHCP of both families, and there are two; {value} is taken",
+    "{device}: netplan accepts one {name} for DHCP of both families, but two are given; {value} is used",
     "give dhcp4-overrides and dhcp6-overrides the same {name}",
 )
 LEFT_OUT = Issue(
     "BOOTNET-011",
     Kind.INPUT,
-    "{what} of {device} cannot be said to {renderer}; it is left out",
+    "{renderer} cannot express {what} of {device}; it is left out",
     "give the device an address of the same family, or use another renderer",
 )
 REFUSED = Issue(
     "BOOTNET-012",
     Kind.INPUT,
-    "the network of {origin} is refused: {reason}; {instead} counts instead",
+    "the network configuration of {origin} is invalid: {reason}; {instead} is used instead",
     "correct it where it was written, then `precast boot run --retry`",
 )
 NO_RENDERER = Issue(
     "BOOTNET-020",
     Kind.NOT_FOUND,
-    "nothing that configures a network is installed below {root}; looked for {names}",
+    "no tool that configures networks is installed below {root}; looked for {names}",
     "install netplan.io, ifupdown, network-manager or systemd, or name one under system_info: network: renderers",
 )
 UNKNOWN_RENDERER = Issue("BOOTNET-021", Kind.INPUT, "there is no network renderer {name}", "the renderers are: {names}")
 NOT_WRITTEN = Issue(
-    "BOOTNET-022", Kind.UNAVAILABLE, "cannot write {path}: {reason}", "check that the file system is there and writable"
+    "BOOTNET-022",
+    Kind.UNAVAILABLE,
+    "cannot write {path}: {reason}",
+    "check that the file system is mounted and writable",
 )
 NOT_SOURCED = Issue(
     "BOOTNET-023",

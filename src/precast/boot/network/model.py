@@ -1,7 +1,7 @@
-"""The one model of a machine's network: what every form is read into, and what every renderer writes.
+"""The one model of a machine's network: every reader produces it, and every renderer consumes it.
 
-It has the words of network config version 2 (netplan's), since every other form says less. Addresses carry their prefix, routes their
-family; a default route is 0.0.0.0/0 or ::/0. What only netplan understands is kept as it came and handed through to it.
+It uses the terms of network config version 2 (netplan's), since every other format expresses less. Addresses carry their prefix, routes
+their family; a default route is 0.0.0.0/0 or ::/0. Settings that only netplan knows are passed through to it unchanged.
 """
 
 import enum
@@ -14,7 +14,7 @@ from precast.base.errors import PrecastError
 
 
 class Kind(enum.Enum):
-    """What a device is; the value is its section in version 2."""
+    """The kind of a device; the value is its section in version 2."""
 
     ETHERNET = "ethernets"
     BOND = "bonds"
@@ -23,7 +23,7 @@ class Kind(enum.Enum):
 
 
 class Start(enum.Enum):
-    """When a device comes up: with the machine, when it is there, or when somebody says so."""
+    """When a device is brought up: at boot, when it appears, or only on command."""
 
     AUTO = "auto"
     HOTPLUG = "hotplug"
@@ -31,7 +31,7 @@ class Start(enum.Enum):
 
 
 class Match(msgspec.Struct, frozen=True):
-    """Which physical devices are meant; all that is given must hold. Names and drivers may be patterns."""
+    """Selects physical devices; all given conditions must hold. Names and drivers may be patterns."""
 
     name: str | None = None
     mac: str | None = None
@@ -39,7 +39,7 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class Route(msgspec.Struct, frozen=True):
-    """A way to a network, as CIDR; without a gateway what is on the link."""
+    """A route to a network, as CIDR; without a gateway the network is on the link."""
 
     to: str
     via: str | None = None
@@ -61,7 +61,7 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A rule of routing policy: packets like these ask this table."""
+    """A routing policy rule: matching packets use this table."""
 
     source: str | None = None
     to: str | None = None
@@ -72,7 +72,7 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class Overrides(msgspec.Struct, frozen=True):
-    """What of a DHCP answer is not taken, or taken in another way; None is the renderer's own default."""
+    """Overrides of how a DHCP lease is used; None is the renderer's own default."""
 
     hostname: str | None = None
     route_metric: int | None = None
@@ -86,13 +86,13 @@ class Overrides(msgspec.Struct, frozen=True):
 
 
 class Device(msgspec.Struct, frozen=True):
-    """A device, what it is made of, and what it gets."""
+    """A device: its kind, its parts, and its addresses, routes and name servers."""
 
     id: str
     kind: Kind = Kind.ETHERNET
     match: Match | None = None
     set_name: str | None = None
-    mac: str | None = None  # one that it shall have, unlike the one of `match`
+    mac: str | None = None  # the address to set, unlike the one of `match`
     mtu: int | None = None
     ipv6_mtu: int | None = None
     dhcp4: bool = False
@@ -114,11 +114,11 @@ class Device(msgspec.Struct, frozen=True):
     parameters: Mapping[str, Any] = {}
     vlan_id: int | None = None
     vlan_link: str | None = None
-    further: Mapping[str, Any] = {}  # netplan's own words, handed through to it
+    further: Mapping[str, Any] = {}  # settings that only netplan knows, passed through to it
 
     @property
     def name(self) -> str:
-        """What the device is called once it is up, as far as that is known without looking."""
+        """The device's name once it is up, as far as the configuration determines it."""
         return self.set_name or (self.match.name if self.match and self.match.name else self.id)
 
     @property
@@ -127,22 +127,28 @@ class Device(msgspec.Struct, frozen=True):
 
 
 class Network(msgspec.Struct, frozen=True):
-    """A whole configuration: devices in the order in which they were given, and what reading them gave reason to say."""
+    """A whole configuration: the devices in their given order, and the warnings of the reader."""
 
     devices: tuple[Device, ...] = ()
-    sections: Mapping[str, Any] = {}  # whole sections of netplan that have no model here, such as wifis
+    sections: Mapping[str, Any] = {}  # netplan sections that this model does not cover, such as wifis
     renderer: str | None = None
     warnings: tuple[PrecastError, ...] = ()
 
-    def device(self, name: str) -> Device | None:
-        """The device of this id, or else of this name."""
-        found = [device for device in self.devices if device.id == name] or [device for device in self.devices if device.name == name]
-        return found[0] if found else None
+    def find_device(self, name: str) -> Device | None:
+        """Find a device by id, or else by name."""
+        matches = [device for device in self.devices if device.id == name] or [
+            device for device in self.devices if device.name == name
+        ]
+        return matches[0] if matches else None
 
-    def master_of(self, device: Device) -> Device | None:
-        """The bond or bridge that a device belongs to."""
+    def find_master(self, device: Device) -> Device | None:
+        """Find the bond or bridge that a device belongs to."""
         names = {device.id, device.name}
         return next((device for device in self.devices if names & set(device.interfaces)), None)
 
-    def vlans_on(self, device: Device) -> list[Device]:
-        return [one for one in self.devices if one.kind is Kind.VLAN and one.vlan_link in (device.id, device.name)]
+    def list_vlans_on(self, device: Device) -> list[Device]:
+        return [
+            candidate
+            for candidate in self.devices
+            if candidate.kind is Kind.VLAN and candidate.vlan_link in (device.id, device.name)
+        ]

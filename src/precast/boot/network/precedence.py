@@ -1,7 +1,7 @@
-"""Who says how the network shall be: each word in turn, the one closest to the machine first; the last is DHCP on the first device.
+"""The precedence of network configurations: candidates from the one closest to the machine to the fallback, DHCP on the first device.
 
-A word that cannot be read does not leave a machine without a network, on which nobody could repair it: the next one counts, and whoever
-reads the report is told which was refused and why.
+An invalid candidate must not leave a machine without a network, because then nobody could repair it: the next candidate is used, and
+the report states which candidate was refused and why.
 """
 
 import base64
@@ -22,24 +22,24 @@ MAX_BYTES = 1024 * 1024
 
 
 class NetworkCandidate(NamedTuple):
-    """Whose word it is, and how it is read; without `read` it says that the network is to be left alone."""
+    """A configuration's origin, and the function that reads it; without `read` it asks to leave the network unmanaged."""
 
     origin: str
     read: Callable[[], Network] | None
 
 
 class NetworkInputs(NamedTuple):
-    """What is known of the network: below which root, on the kernel's command line, by the image, by the source."""
+    """The places that may configure the network: the root's files, the kernel's command line, the image, the data source."""
 
     root: Path
     command_line: str
     image: Any
     source: Any
-    is_source_first: bool = False  # on Oracle's cloud, where the initramfs knows the first device alone
+    is_source_first: bool = False  # on Oracle's cloud, where the initramfs configures only the first device
 
 
 def list_candidates(said: NetworkInputs) -> Iterator[NetworkCandidate]:
-    """In their order. The last is the fallback, if there is a device to fall back to."""
+    """Yield the candidates by precedence. The last is the fallback, if there is a device for it."""
     given = [word.removeprefix(_WORD) for word in said.command_line.split() if word.startswith(_WORD)]
     if given:
         origin = "the kernel's command line"
@@ -52,7 +52,7 @@ def list_candidates(said: NetworkInputs) -> Iterator[NetworkCandidate]:
     there = links.list_links(said.root)
     if initramfs.has_configured(said.root, said.command_line):
         yield NetworkCandidate("the initramfs", lambda: _read_initramfs(said.root, there))
-    # Not the user's: whoever writes user data does not know the devices.
+    # User data is not a candidate: its author does not know the devices.
     yield from _make_candidate("the image's configuration", said.image)
     if not said.is_source_first:
         yield from source
@@ -73,7 +73,7 @@ def _read_initramfs(root: Path, there: list[links.Link]) -> Network:
 
 
 def decode_argument(word: str) -> str:
-    """What stands on the command line in base64, perhaps compressed. Raises InputError BOOTNET-001."""
+    """Decode a command line argument: base64, possibly compressed. Raises InputError BOOTNET-001."""
     try:
         data = base64.b64decode(word, validate=True)
         if data.startswith(b"\x1f\x8b"):

@@ -1,1 +1,1 @@
-"""Where a machine learns what it is: one small class for each kind of source, and the evidence that says which are worth asking."""
+"""Data sources: one small class per kind of source, and the evidence that determines which sources are asked."""

@@ -1,8 +1,8 @@
-"""Microsoft Azure: its metadata service, what its provisioning left beside it (see `azure_ovf`), and the fabric that wants to hear of it.
+"""Microsoft Azure: its metadata service, its provisioning document (see `azure_ovf`), and the fabric, which expects a status report.
 
-Each of the first two may know all that is needed: where the service does not answer in time, a provisioning document alone is believed. A
-machine that says nothing to the fabric is marked as failed. So it says that it is ready, which a module asks for (the source cannot
-know whether it is believed); or, where the firmware names Azure and nothing that was found makes sense, why not.
+Either of the first two may have all data: if the service does not answer in time, a provisioning document alone is enough. Azure marks a
+machine that does not report to the fabric as failed. A module triggers the report that the machine is ready, since the source does not
+know whether it is trusted; if the firmware names Azure and the data is invalid, the source reports the failure itself.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ FAILURE_DEADLINE_S = 5.0
 
 
 class Azure(MetadataSource):
-    """`address` is that of the metadata service; after a comma there may be that of the fabric."""
+    """`address` is the metadata service's, optionally followed by a comma and the fabric's."""
 
     name = "azure"
     address = f"http://169.254.169.254,{ADDRESS}"
     rank = 65
-    deadline_s = 30.0  # it may need that long on a machine that was just made
+    deadline_s = 30.0  # the service may take that long on a new machine
     capabilities = frozenset(
         {
             Capability.INSTANCE_ID,
@@ -64,7 +64,7 @@ class Azure(MetadataSource):
             if client.retry_policy.is_retried:
                 with contextlib.suppress(PrecastError, TimeoutError):
                     async with asyncio.timeout(FAILURE_DEADLINE_S):
-                        await fabric.tell(error.message)
+                        await fabric.report(error.message)
             raise
 
     async def _find(self, access: MachineAccess, client: MetadataClient, fabric: Fabric) -> DetectedSource | None:
@@ -84,15 +84,17 @@ class Azure(MetadataSource):
             return None
         where = client.url(PATH)
         values = _make_values(where, meta or {}, given or Provisioning(), access.evidence.dmi_value("product_uuid"))
-        values[Capability.READY_POST] = make_thread_safe(fabric.tell, fabric.url)
+        values[Capability.READY_POST] = make_thread_safe(fabric.report, fabric.url)
         later: dict[Capability, LazyValue] = {Capability.CERTIFICATES: fabric.certificates}
         if meta is not None:
-            later[Capability.NETWORK_CONFIG] = documents.convert_lazily(where, clouds.azure, meta.get("network") or {})
+            later[Capability.NETWORK_CONFIG] = documents.convert_lazily(
+                where, clouds.convert_azure, meta.get("network") or {}
+            )
         return SourceData(client.base if meta is not None else azure_ovf.NAME, values, later)
 
 
 def _make_values(where: str, meta: dict[str, Any], given: Provisioning, number: str) -> dict[Capability, Any]:
-    """The service's word, and provisioning's for what it does not say. Custom data wins over user data, as with Azure's own agent."""
+    """Return the service's values, with gaps filled from provisioning. Custom data overrides user data, as with Azure's own agent."""
     compute = meta.get("compute") or {}
     profile = documents.expect(f"osProfile in {where}", compute.get("osProfile") or {}, dict)
     rows = documents.expect(f"publicKeys in {where}", compute.get("publicKeys") or [], list)
@@ -106,7 +108,7 @@ def _make_values(where: str, meta: dict[str, Any], given: Provisioning, number: 
             Capability.HOSTNAME: profile.get("computerName") or given.hostname or compute.get("name"),
             Capability.ZONE: compute.get("zone"),
             Capability.REGION: compute.get("location"),
-            # Windows line ends come from keys that were pasted there.
+            # Keys that were pasted in Azure's portal may have Windows line ends.
             Capability.PUBLIC_KEYS: documents.read_keys(f"publicKeys in {where}", keys),
             Capability.USER_DATA: given.custom_data or user_data,
             Capability.VENDOR_DATA: _make_vendor_data(where, profile, given),
@@ -118,14 +120,14 @@ def _make_values(where: str, meta: dict[str, Any], given: Provisioning, number: 
 
 
 def _make_vendor_data(where: str, profile: dict[str, Any], given: Provisioning) -> bytes:
-    """What was chosen when the machine was made: the name of its user, and whether a password opens it. User data may say otherwise."""
-    found: dict[str, Any] = {}
+    """Return the choices made when the machine was created, the user's name and password login, as vendor data that user data overrides."""
+    config: dict[str, Any] = {}
     user = documents.read_optional_name(f"adminUsername in {where}", profile.get("adminUsername")) or given.user
     if user:
-        found["user"] = {"name": user}
+        config["user"] = {"name": user}
     is_disabled = str(profile.get("disablePasswordAuthentication", "")).lower()
     if is_disabled in ("true", "false"):
-        found["ssh_pwauth"] = is_disabled == "false"
+        config["ssh_pwauth"] = is_disabled == "false"
     elif given.has_password_login is not None:
-        found["ssh_pwauth"] = given.has_password_login
-    return b"#cloud-config\n" + msgspec.json.encode(found) if found else b""
+        config["ssh_pwauth"] = given.has_password_login
+    return b"#cloud-config\n" + msgspec.json.encode(config) if config else b""

@@ -1,8 +1,7 @@
-"""The other end of an Azure machine: the fabric, at an address of its own, wants to hear that a machine is ready, and marks one as failed
-that does not say so in time. It also has the certificates that were given to the machine, encrypted for whoever asks.
+"""Reports to Azure's fabric, a service at its own address that marks a machine as failed if it does not report ready in time.
 
-What is asked first is the goal state, a document that says what the fabric calls this machine. A few elements are taken out of it, and
-nothing else is believed.
+The fabric also has the machine's certificates, encrypted for the requester. The first request is for the goal state, a document with the
+fabric's ids of this machine; only a few elements of it are read.
 """
 
 import asyncio
@@ -39,7 +38,7 @@ _REPORT = """<?xml version="1.0" encoding="utf-8"?>
 
 
 class GoalState(NamedTuple):
-    """What the fabric calls this machine, and where its certificates are; empty if it has none."""
+    """The fabric's ids of this machine, and the address of its certificates; empty if it has none."""
 
     incarnation: str
     container: str
@@ -48,7 +47,7 @@ class GoalState(NamedTuple):
 
 
 def parse_goal_state(where: str, data: bytes) -> GoalState:
-    """Raises InputError BOOT-104, BOOT-105 if one of the three names is missing."""
+    """Parse a goal state. Raises InputError BOOT-104, BOOT-105 if one of the three ids is missing."""
     text = documents.read_text(where, data.removeprefix(b"\xef\xbb\xbf"))
     incarnation, container, instance = [
         documents.read_name(f"{name} in {where}", _find_element(text, name))
@@ -58,12 +57,12 @@ def parse_goal_state(where: str, data: bytes) -> GoalState:
 
 
 def _find_element(text: str, name: str) -> str:
-    found = re.search(rf"<{name}>([^<]*)</{name}>", text)
-    return unescape(found[1]).strip() if found else ""
+    match = re.search(rf"<{name}>([^<]*)</{name}>", text)
+    return unescape(match[1]).strip() if match else ""
 
 
 def build_report(goal: GoalState, reason: str = "") -> bytes:
-    """The document that says that the machine is ready; with a reason, that it is not."""
+    """Build the report that the machine is ready or, with a reason, that it is not."""
     health = "<State>Ready</State>"
     if reason:
         words = escape(reason[:MAX_REASON])
@@ -77,7 +76,7 @@ def build_report(goal: GoalState, reason: str = "") -> bytes:
 
 
 class Fabric:
-    """Asked when there is something to tell, at every boot that the machine is ready; and for its certificates, once for an instance."""
+    """A client of the fabric: it reports at every boot that the machine is ready, and fetches the certificates once per instance."""
 
     def __init__(self, client: MetadataClient) -> None:
         self._client = client.with_headers(HEADERS)
@@ -87,15 +86,15 @@ class Fabric:
         return self._client.url(HEALTH)
 
     async def goal_state(self) -> GoalState:
-        """Raises UnavailableError BOOT-100, and InputError for what is no goal state."""
+        """Fetch the goal state. Raises UnavailableError BOOT-100, and InputError for an invalid document."""
         where = self._client.url(GOAL_STATE)
         data = await self._client.get(GOAL_STATE)
         if data is None:
             raise issues.NO_ANSWER.error(url=where, reason="its status is 404")
         return parse_goal_state(where, data)
 
-    async def tell(self, reason: str = "") -> None:
-        """Say that the machine is ready or, with a reason, that it is not. Raises UnavailableError BOOT-100, BOOT-112."""
+    async def report(self, reason: str = "") -> None:
+        """Report that the machine is ready or, with a reason, that it is not. Raises UnavailableError BOOT-100, BOOT-112."""
         body = build_report(await self.goal_state(), reason)
         client = self._client.with_headers({"Content-Type": "text/xml; charset=utf-8"})
         status = await client.send(HEALTH, body)
@@ -104,7 +103,7 @@ class Fabric:
             raise issues.NOT_TOLD.error(url=self.url, what=what, status=status)
 
     async def certificates(self) -> tuple[str, ...]:
-        """The certificates of the machine, without their keys. Raises PrecastError if they cannot be had or decrypted."""
+        """Return the certificates of the machine, without their keys. Raises PrecastError if they cannot be fetched or decrypted."""
         goal = await self.goal_state()
         if not goal.certificates:
             return ()
@@ -112,7 +111,7 @@ class Fabric:
             place = Path(name)
             ours = await asyncio.to_thread(_make_key, place)
             headers = {"x-ms-cipher-name": "DES_EDE3_CBC", "x-ms-guest-agent-public-x509-cert": ours}
-            # The address in the document leads anywhere; only what is asked for there is taken from it.
+            # The host in the document is untrusted; only its path is used.
             path = "machine/" + goal.certificates.partition("/machine/")[2]
             data = await self._client.with_headers(headers).get(path) or b""
             where = self._client.url(path)
@@ -121,7 +120,7 @@ class Fabric:
 
 
 def _make_key(place: Path) -> str:
-    """A key for this one answer; its certificate as the fabric wants it, on one line."""
+    """Make a key for this request; return its certificate on one line, as the fabric requires."""
     names = ["-keyout", "key.pem", "-out", "cert.pem"]
     _run_openssl(
         place, ["req", "-x509", "-nodes", "-subj", "/CN=LinuxTransport", "-days", "30", "-newkey", "rsa:3072", *names]
@@ -136,19 +135,19 @@ def _decrypt(where: str, place: Path, packed: bytes) -> tuple[str, ...]:
     )
     read = ["pkcs12", "-nokeys", "-password", "pass:"]
     listed = _run_openssl(place, read, opened, is_tried=True) or _run_openssl(place, [*read, "-legacy"], opened)
-    found = tuple(_PEM.findall(listed.decode(errors="replace")))
-    if not found:
+    certificates = tuple(_PEM.findall(listed.decode(errors="replace")))
+    if not certificates:
         raise issues.BAD_DOCUMENT.error(where=where, reason="it holds no certificate")
-    return found
+    return certificates
 
 
 def _run_openssl(place: Path, words: list[str], given: bytes = b"", is_tried: bool = False) -> bytes:
-    """Its output; nothing if it failed and that was to be tried. Raises UnavailableError BOOT-113."""
+    """Run openssl and return its output; with `is_tried` a failure returns nothing. Raises UnavailableError BOOT-113."""
     options = programs.StartOptions(directory=str(place), stdin=given, umask=0o077)
     try:
         ended = programs.run(["openssl", *words], _COMMAND_S, 8 * 1024 * 1024, options)
     except FileNotFoundError:
-        reason = "is not there"
+        reason = "is not installed"
     except (OSError, TimeoutError) as error:
         reason = f"could not be run: {error}"
     else:

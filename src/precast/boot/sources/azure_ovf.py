@@ -1,7 +1,7 @@
-"""What Azure's provisioning left for the machine: ovf-env.xml, in a directory or on the disc that it inserts for the first boot.
+"""Reads Azure's provisioning document: ovf-env.xml, in a directory or on the disc that Azure attaches for the first boot.
 
-The document is made by the platform. A few elements of it are of use, each a plain text, so no parser of XML, with all that those can be
-talked into, is given what a stranger may have written.
+Only a few plain-text elements are needed, so they are found by pattern: an XML parser, with its known attacks, is never given a document
+that may be forged.
 """
 
 import re
@@ -18,12 +18,12 @@ NAME = "ovf-env.xml"
 DIRECTORIES = ("/var/lib/waagent", "/var/lib/cloud/seed/azure")
 DISCS = ("/dev/sr0", "/dev/sr1")
 MAX_BYTES = 1024 * 1024
-# What stands in place of a password in a copy that an agent kept.
+# What replaces the password in a copy that Azure's agent wrote.
 REDACTED = "REDACTED"
 
 
 class Provisioning(NamedTuple):
-    """Each empty if the document does not have it."""
+    """The elements of the document; empty if it does not have them."""
 
     custom_data: bytes = b""
     hostname: str = ""
@@ -33,9 +33,9 @@ class Provisioning(NamedTuple):
 
 
 async def read(access: MachineAccess, has_disc: bool) -> Provisioning | None:
-    """The document of the first place that has one. `has_disc`: the firmware says that this is Azure, so its disc may be looked at.
+    """Read the first document that exists. `has_disc`: the firmware names Azure, so its disc may be read.
 
-    Raises InputError BOOT-104, BOOT-105 for a document that is wrong.
+    Raises InputError BOOT-104, BOOT-105 for an invalid document.
     """
     for place in DIRECTORIES:
         if (data := access.read(f"{place}/{NAME}", MAX_BYTES)) is not None:
@@ -47,7 +47,7 @@ async def read(access: MachineAccess, has_disc: bool) -> Provisioning | None:
 
 
 async def _read_disc(access: MachineAccess, disc: str) -> bytes | None:
-    """None for an empty drive, or somebody's own disc: the service may still know all that is needed."""
+    """Read the document on a disc; None for an empty drive or another disc, since the metadata service may have all data."""
     try:
         async with access.mounted(_resolve_device(access.root, disc), "udf") as disk:
             return disk.read(NAME, MAX_BYTES)
@@ -60,7 +60,7 @@ def _resolve_device(root: Path, disc: str) -> Path:
 
 
 def parse(where: str, data: bytes) -> Provisioning:
-    """Raises InputError BOOT-104, BOOT-105."""
+    """Parse the document. Raises InputError BOOT-104, BOOT-105."""
     text = documents.read_text(where, data.removeprefix(b"\xef\xbb\xbf"))
     password = _find_element(text, "UserPassword")
     is_disabled = _find_element(text, "DisableSshPasswordAuthentication").lower()
@@ -74,6 +74,6 @@ def parse(where: str, data: bytes) -> Provisioning:
 
 
 def _find_element(text: str, name: str) -> str:
-    """The text of the first element of a name; empty if there is none or if it has others within."""
-    found = re.search(rf"<(?:\w+:)?{name}(?:\s[^<>]*)?>([^<]*)</(?:\w+:)?{name}>", text)
-    return unescape(found[1]).strip() if found else ""
+    """Return the text of the first element of a name; empty if there is none or if it has child elements."""
+    match = re.search(rf"<(?:\w+:)?{name}(?:\s[^<>]*)?>([^<]*)</(?:\w+:)?{name}>", text)
+    return unescape(match[1]).strip() if match else ""

@@ -5,7 +5,7 @@ from precast.boot.sources.contract import DetectedSource, Evidence, Likelihood, 
 
 LABEL = "config-2"
 SEED = "/var/lib/cloud/seed/config_drive"
-# Where there is no `latest`: the newest of these that there is.
+# The first version that exists is read.
 VERSIONS = (
     "latest",
     "2018-08-27",
@@ -30,13 +30,13 @@ class ConfigDrive:
     def likelihood(self, evidence: Evidence) -> Likelihood:
         if LABEL in evidence.labels:
             return Likelihood(Plausibility.CONFIRMED, f"there is a disk with the label {LABEL}")
-        return Likelihood(Plausibility.POSSIBLE, "a seed may lie on any machine")
+        return Likelihood(Plausibility.POSSIBLE, "any machine may have a seed")
 
     async def find(self, access: MachineAccess) -> DetectedSource | None:
-        found = await _read(access, SEED, f"directory {SEED}")
+        data = await _read(access, SEED, f"directory {SEED}")
         device = access.evidence.labels.get(LABEL)
-        if found is not None or device is None:
-            return found
+        if data is not None or device is None:
+            return data
         async with access.mounted(device) as disk:
             return await _read(disk, "", f"disk {device}")
 

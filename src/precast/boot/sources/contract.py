@@ -1,7 +1,8 @@
-"""What a data source is, and what it is given to look with.
+"""The contract of data sources, and of the access to the machine that they are given.
 
-A source is a declaration (name, rank, capabilities, deadline) and one question: are you here? It looks only through its `Reach`, so that a
-test, a scratch root and a network namespace are all the same to it. It never decides whether it is believed: see `boot/trust.py`.
+A source is a declaration (name, rank, capabilities, deadline) and a method that detects it. It accesses the machine only through
+`MachineAccess`, so a test, a scratch root and a network namespace look the same to it. The trust rules decide whether to believe it: see
+`boot/trust.py`.
 """
 
 import enum
@@ -16,7 +17,7 @@ from precast.boot.capabilities import Capability
 
 
 class Plausibility(enum.IntEnum):
-    """What the evidence says about a source before it is asked."""
+    """How plausible the evidence makes a source, before it is asked."""
 
     RULED_OUT = 0
     POSSIBLE = 1
@@ -24,7 +25,7 @@ class Plausibility(enum.IntEnum):
 
 
 class Likelihood(NamedTuple):
-    """A plausibility and the reason, as a person reads it."""
+    """A plausibility and the displayed reason."""
 
     plausibility: Plausibility
     reason: str
@@ -32,26 +33,26 @@ class Likelihood(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What can be known without asking anybody: firmware tables, kernel command line, labels of disks, what lies in the file system."""
+    """What is known without asking a service: firmware tables, kernel command line, disk labels, files."""
 
     dmi: Mapping[str, str] = field(default_factory=dict)  # by file name below sys/class/dmi/id
     command_line: str = ""
-    labels: Mapping[str, Path] = field(default_factory=dict)  # label in small letters → device or image
-    has_lxd: bool = False  # its socket is there
-    # What its configuration has below `datasource`, by cloud-init's names.
+    labels: Mapping[str, Path] = field(default_factory=dict)  # label in lower case → device or image
+    has_lxd: bool = False  # its socket exists
+    # The map below `datasource` in the image's configuration, by cloud-init's names.
     image: Mapping[str, Any] = field(default_factory=dict)
 
     def dmi_value(self, name: str) -> str:
         return self.dmi.get(name, "")
 
     def of_image(self, name: str) -> Mapping[str, Any]:
-        """What the image says about a source; nothing if that is no map."""
-        found = self.image.get(name)
-        return found if isinstance(found, Mapping) else {}
+        """Return the image's settings of a source; empty if they are not a map."""
+        settings = self.image.get(name)
+        return settings if isinstance(settings, Mapping) else {}
 
 
 class HttpAnswer(NamedTuple):
-    """What an HTTP server said. Header names are in small letters."""
+    """The response of an HTTP server. Header names are in lower case."""
 
     status: int
     body: bytes
@@ -66,9 +67,9 @@ class InjectedFile(NamedTuple):
 
 
 class RetryPolicy(NamedTuple):
-    """How an HTTP question is asked: how long for one answer, and whether to ask again until the source's deadline.
+    """The timeout of one HTTP request, and whether it is retried until the source's deadline.
 
-    A platform that the evidence confirms will answer sooner or later; one that is only possible is asked once.
+    A platform that the evidence confirms will answer eventually; one that is only possible is asked once.
     """
 
     timeout_s: float = 2.0
@@ -77,7 +78,7 @@ class RetryPolicy(NamedTuple):
 
 
 class MachineAccess(Protocol):
-    """How a source looks at the world. Everything is below `root`, bounded in size, and comes within a deadline."""
+    """A source's access to the machine. Every access is below `root`, and bounded in size and time."""
 
     @property
     def root(self) -> Path: ...
@@ -89,12 +90,12 @@ class MachineAccess(Protocol):
     def clock(self) -> Clock: ...
 
     def read(self, path: str, max_bytes: int = ...) -> bytes | None:
-        """A file below the root; None if it is not there. A link that leads out of the root is refused. Raises InputError."""
+        """Return a file below the root; None if it does not exist. Links are resolved within the root. Raises InputError."""
 
     def mounted(self, device: Path, file_system: str = ...) -> AbstractAsyncContextManager["MachineAccess"]:
-        """The files of a disk or image as the root of another reach, read-only, as long as the context lasts.
+        """Give read-only access to the files of a disk or image for the duration of the context.
 
-        What is neither ISO 9660 nor FAT is given to the kernel's driver for `file_system`, and to no other.
+        A disk that is neither ISO 9660 nor FAT is mounted by the kernel's driver for `file_system`, and by no other.
         """
 
     async def ask(
@@ -107,42 +108,42 @@ class MachineAccess(Protocol):
         retry_policy: RetryPolicy = ...,
         max_bytes: int = ...,
     ) -> HttpAnswer:
-        """Ask an HTTP server once or, with patience, again. Raises UnavailableError if nobody answers, InputError if it is hostile.
+        """Send an HTTP request, with retries if the policy says so. Raises UnavailableError without an answer, InputError if it is hostile.
 
         Redirects are refused. A status of 500 and above counts as no answer.
         """
 
     async def command(self, words: list[str], max_bytes: int = ...) -> bytes | None:
-        """The output of a program of the machine; None if there is no such program or it fails."""
+        """Return the output of a program of the machine; None if it does not exist or fails."""
 
 
 class DetectedSource(Protocol):
-    """A source that is there."""
+    """A source that was detected on this machine."""
 
     @property
     def instance_id(self) -> str | None: ...
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """What it really offers here; may be less than it declares."""
+        """The capabilities that it offers here; these may be fewer than it declares."""
 
     @property
     def origin(self) -> str:
-        """Where exactly it was found, for people: a directory, a device, an address."""
+        """Where it was detected, for display: a directory, a device, an address."""
 
     async def get(self, capability: Capability) -> Any:
-        """The value, fetched now if need be. Raises PrecastError if it cannot be had after all."""
+        """Return the value, fetched now if necessary. Raises PrecastError if the fetch fails."""
 
 
 class Source(Protocol):
-    """A kind of place that may know the machine."""
+    """A kind of data source."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def rank(self) -> int:
-        """Of two that are present the one of higher rank is the identity, unless the platform's evidence confirms the other."""
+        """The present source of the highest rank is the identity, unless the evidence confirms another."""
 
     @property
     def capabilities(self) -> frozenset[Capability]: ...
@@ -156,7 +157,7 @@ class Source(Protocol):
     def likelihood(self, evidence: Evidence) -> Likelihood: ...
 
     async def find(self, access: MachineAccess) -> DetectedSource | None:
-        """What is there; None if this is another platform. Raises PrecastError if it is there and cannot be believed."""
+        """Detect the source; None if this is another platform. Raises PrecastError if its data is invalid."""
 
 
 LazyValue = Callable[[], Awaitable[Any]]
@@ -164,7 +165,7 @@ LazyValue = Callable[[], Awaitable[Any]]
 
 @dataclass(frozen=True)
 class SourceData:
-    """What a source found: values known at once, and those to be fetched when somebody asks."""
+    """The data of a detected source: values that are known, and lazy values that are fetched on demand."""
 
     origin: str
     values: Mapping[Capability, Any]

@@ -1,4 +1,4 @@
-"""DigitalOcean: one document has everything."""
+"""DigitalOcean: one document contains all metadata."""
 
 from precast.boot.capabilities import Capability
 from precast.boot.network.readers import clouds
@@ -49,5 +49,7 @@ class DigitalOcean(MetadataSource):
             },
         )
         return SourceData(
-            client.base, values, {Capability.NETWORK_CONFIG: documents.convert_lazily(where, clouds.digitalocean, meta)}
+            client.base,
+            values,
+            {Capability.NETWORK_CONFIG: documents.convert_lazily(where, clouds.convert_digitalocean, meta)},
         )

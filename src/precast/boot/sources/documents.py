@@ -1,7 +1,7 @@
-"""Reads what sources say: JSON and YAML of strangers, bounded in size, depth and type.
+"""Reads the documents of sources: untrusted JSON and YAML, bounded in size, depth and type.
 
-What comes from a data source may come from whoever answers at its address. Everything wrong is one error that names the document; a
-value of another type than it should have is never passed on.
+Any server may answer at the address of a data source. Every problem is an error that names the document; a value of an unexpected type is
+never passed on.
 """
 
 import base64
@@ -15,7 +15,7 @@ from precast.boot.capabilities import Capability
 from precast.boot.sources import issues
 
 T = TypeVar("T")
-# The loader of YAML works through about 200 KB in a second; JSON is read at once.
+# The YAML loader reads about 200 KB per second; JSON is much faster.
 MAX_YAML_BYTES = 256 * 1024
 MAX_DEPTH = 64
 MAX_NAME = 253
@@ -23,7 +23,7 @@ _KINDS = {str: "a text", dict: "a map", list: "a list", int: "a number", bool: "
 
 
 def read_text(where: str, data: bytes) -> str:
-    """Raises InputError BOOT-104 if it is not UTF-8."""
+    """Decode UTF-8. Raises InputError BOOT-104 if it is not UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -31,16 +31,16 @@ def read_text(where: str, data: bytes) -> str:
 
 
 def read_json(where: str, data: bytes) -> Any:
-    """Raises InputError BOOT-104."""
+    """Parse JSON. Raises InputError BOOT-104."""
     try:
         value = msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise issues.BAD_DOCUMENT.error(where=where, reason=f"it is no JSON ({error})") from None
+        raise issues.BAD_DOCUMENT.error(where=where, reason=f"it is not JSON ({error})") from None
     return _check_depth(where, value)
 
 
 def read_yaml(where: str, data: bytes) -> Any:
-    """YAML, or JSON, which is YAML and read faster. Raises InputError BOOT-101, BOOT-104."""
+    """Parse YAML; JSON, which is YAML, is tried first because it is faster. Raises InputError BOOT-101, BOOT-104."""
     text = read_text(where, data)
     if text.lstrip()[:1] in ("{", "["):
         try:
@@ -49,7 +49,7 @@ def read_yaml(where: str, data: bytes) -> Any:
             pass
     if len(data) > MAX_YAML_BYTES:
         raise issues.TOO_LARGE.error(where=where, limit=MAX_YAML_BYTES)
-    from precast.agent.facts import yaml_values  # a source that speaks JSON has no need of it
+    from precast.agent.facts import yaml_values  # imported late: sources that use JSON do not need it
 
     try:
         value = yaml_values.load(text)
@@ -57,18 +57,18 @@ def read_yaml(where: str, data: bytes) -> Any:
         reason = str(getattr(error, "problem", None) or error).strip().partition("\n")[0]
         mark = getattr(error, "problem_mark", None)
         place = f" in line {mark.line + 1}" if mark is not None else ""
-        raise issues.BAD_DOCUMENT.error(where=where, reason=f"it is no YAML ({reason}{place})") from None
+        raise issues.BAD_DOCUMENT.error(where=where, reason=f"it is not YAML ({reason}{place})") from None
     return _check_depth(where, value)
 
 
 def read_map(where: str, data: bytes) -> dict[str, Any]:
-    """A document that is a map; an empty one counts as an empty map."""
+    """Parse a document that must be a map; an empty document counts as an empty map."""
     value = read_yaml(where, data)
     return {} if value is None else expect(where, value, dict)
 
 
 def expect(where: str, value: Any, kind: type[T]) -> T:
-    """The value, if it is what it should be. Raises InputError BOOT-105."""
+    """Return the value if it has the expected type. Raises InputError BOOT-105."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         got = _KINDS.get(type(value), type(value).__name__)
         raise issues.WRONG_TYPE.error(where=where, wanted=_KINDS.get(kind, kind.__name__), got=got)
@@ -76,7 +76,7 @@ def expect(where: str, value: Any, kind: type[T]) -> T:
 
 
 def read_name(where: str, value: Any) -> str:
-    """An instance id, host name or zone: a short text of one line. Numbers are meant as texts."""
+    """Return an instance id, host name or zone: a short text of one line. Numbers are converted to text."""
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else expect(where, value, str).strip()
     if not text or len(text) > MAX_NAME or not text.isprintable():
         got = "empty" if not text else f"{len(text)} characters long" if len(text) > MAX_NAME else "not printable"
@@ -89,7 +89,7 @@ def read_optional_name(where: str, value: Any) -> str | None:
 
 
 def read_keys(where: str, value: Any) -> tuple[str, ...]:
-    """Public keys, however they are given: lines of a text, a list, or a map by name (of texts, lists or `openssh-key`)."""
+    """Return public keys from any of their formats: lines of a text, a list, or a map by name (of texts, lists or `openssh-key`)."""
     if value is None or value == "":
         return ()
     if isinstance(value, str):
@@ -99,12 +99,12 @@ def read_keys(where: str, value: Any) -> tuple[str, ...]:
         return read_keys(
             where, [each.get("openssh-key") if isinstance(each, dict) else each for each in value.values()]
         )
-    found = [key for each in expect(where, value, list) for key in read_keys(where, each)]
-    return tuple(dict.fromkeys(found))
+    keys = [key for each in expect(where, value, list) for key in read_keys(where, each)]
+    return tuple(dict.fromkeys(keys))
 
 
 def decode_bytes(where: str, value: Any, encoding: str = "") -> bytes:
-    """User data that stands in a document: a text, in base64 if it says so. Raises InputError BOOT-104, BOOT-105."""
+    """Decode user data inside a document: a text, in base64 if `encoding` says so. Raises InputError BOOT-104, BOOT-105."""
     data = value if isinstance(value, bytes) else expect(where, value, str).encode()
     if encoding in ("", "plain"):
         return data
@@ -112,12 +112,12 @@ def decode_bytes(where: str, value: Any, encoding: str = "") -> bytes:
         try:
             return base64.b64decode(b"".join(data.split()), validate=True)
         except (binascii.Error, ValueError):
-            raise issues.BAD_DOCUMENT.error(where=where, reason="it is no base64") from None
+            raise issues.BAD_DOCUMENT.error(where=where, reason="it is not base64") from None
     raise issues.BAD_DOCUMENT.error(where=where, reason=f"its encoding {encoding!r} is not known")
 
 
 def _check_depth(where: str, value: Any) -> Any:
-    """Raises InputError BOOT-104 if it is nested too deep for whoever walks through it later."""
+    """Return the value. Raises InputError BOOT-104 if it is nested too deeply for recursive functions."""
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH):
         level = [
@@ -134,34 +134,34 @@ def _check_depth(where: str, value: Any) -> Any:
 def convert_lazily(
     where: str, convert: Callable[[Any], dict[str, Any]], value: Any
 ) -> Callable[[], Awaitable[dict[str, Any]]]:
-    """A network document made from what a platform says, when somebody wants it.
+    """Return a function that converts a platform's network metadata to a network document, on demand.
 
-    Raises InputError BOOT-104 if that is wrong, or names no device: written down, it would leave the machine without any.
+    It raises InputError BOOT-104 if the metadata is invalid or has no device: rendered, it would leave the machine without a network.
     """
 
     async def convert_now() -> dict[str, Any]:
         try:
-            found = convert(value)
+            document = convert(value)
         except (AttributeError, TypeError, ValueError, LookupError) as error:
             raise issues.BAD_DOCUMENT.error(
-                where=where, reason=f"it is no network of this platform ({error})"
+                where=where, reason=f"it is not a valid network of this platform ({error})"
             ) from None
-        if not any(found[key] for key in found if key != "version"):
-            raise issues.BAD_DOCUMENT.error(where=where, reason="it names no network device")
-        return found
+        if not any(document[key] for key in document if key != "version"):
+            raise issues.BAD_DOCUMENT.error(where=where, reason="it contains no network device")
+        return document
 
     return convert_now
 
 
 def keep_known_values(where: str, given: Mapping[Capability, Any]) -> dict[Capability, Any]:
-    """Those of the values that there are; names are checked, and empty texts are none."""
-    found: dict[Capability, Any] = {}
+    """Return the non-empty values; names are checked."""
+    known: dict[Capability, Any] = {}
     for capability, value in given.items():
         if capability in _NAMES:
             value = read_optional_name(f"{capability.value} in {where}", value)
         if value not in (None, "", b"", (), {}):
-            found[capability] = value
-    return found
+            known[capability] = value
+    return known
 
 
 _NAMES = frozenset(

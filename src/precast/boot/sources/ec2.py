@@ -1,8 +1,8 @@
-"""Amazon EC2, and services that imitate it. Version 2 of its service wants a token first; where there is none of that, version 1 is spoken.
+"""Amazon EC2, and services that imitate it. Version 2 of its service requires a token; without tokens, version 1 is used.
 
-It has two addresses, one of each family, and a machine may have a way to one of them only: both are asked at once, and the first to answer
-counts. The instance id and what lies beside it are asked for together, the network when somebody wants it. All the rest, some fifty
-questions, is asked only where a template in the user data could name it; credentials never are.
+It has two addresses, one per address family, and a machine may reach only one of them: both are asked concurrently, and the first answer
+counts. The instance id and the basic values are requested together, the network on demand. The rest, about fifty requests, is fetched only
+if a template in the user data may refer to it; credentials are never fetched.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ META = "latest/meta-data"
 SECONDS = "21600"
 MAX_NAMES = 200
 MAX_QUESTIONS, MAX_DEPTH, AT_ONCE = 300, 8, 16
-LEAF_DEADLINE_S = 3.0  # one that the service fails to give must not cost the others
+LEAF_DEADLINE_S = 3.0  # a value that the service does not deliver must not delay the others
 _PLAIN = (b"#cloud-config", b"#!")
-# What lets others act for the machine, and what lies elsewhere in another form.
+# Credentials, and values that are read elsewhere in another format.
 _SECRET = frozenset({"security-credentials", "identity-credentials", "public-keys"})
 _LEAVES = (
     "instance-id",
@@ -37,7 +37,7 @@ _LEAVES = (
 
 
 class Ec2(MetadataSource):
-    """`address` may be several, with commas between them."""
+    """`address` may be several addresses, separated by commas."""
 
     name = "ec2"
     address = "http://169.254.169.254,http://[fd00:ec2::254]"
@@ -57,7 +57,7 @@ class Ec2(MetadataSource):
     )
 
     async def find(self, access: MachineAccess) -> DetectedSource | None:
-        client = await self._opened(access)
+        client = await self._connect_first(access)
         leaves, keys, user_data = await asyncio.gather(
             client.texts(f"{META}/{name}" for name in _LEAVES), _read_keys(client), client.get("latest/user-data")
         )
@@ -83,9 +83,11 @@ class Ec2(MetadataSource):
             later[Capability.METADATA] = lambda: _read_all(client, meta)
         return SourceData(client.base, values, later)
 
-    async def _opened(self, access: MachineAccess) -> MetadataClient:
-        """The first of the addresses that answers. Raises what the first of them raises if none does."""
-        asking = [asyncio.ensure_future(self._tried(access, one)) for one in self.address.split(",")]
+    async def _connect_first(self, access: MachineAccess) -> MetadataClient:
+        """Return a client of the first address that answers. If none does, raises the error of the first address."""
+        asking = [
+            asyncio.ensure_future(self._connect_with_token(access, address)) for address in self.address.split(",")
+        ]
         try:
             for first in asyncio.as_completed(asking):
                 with contextlib.suppress(PrecastError):
@@ -96,8 +98,8 @@ class Ec2(MetadataSource):
                 task.cancel()
             await asyncio.gather(*asking, return_exceptions=True)
 
-    async def _tried(self, access: MachineAccess, address: str) -> MetadataClient:
-        """With a token where the service has any. Raises UnavailableError BOOT-100 if nobody answers."""
+    async def _connect_with_token(self, access: MachineAccess, address: str) -> MetadataClient:
+        """Return a client, with a token if the service issues one. Raises UnavailableError BOOT-100 without an answer."""
         plain = self.connect(access, base=address)
         where, headers = plain.url(TOKEN), {"X-aws-ec2-metadata-token-ttl-seconds": SECONDS}
         answer = await access.ask(where, method="PUT", headers=headers, retry_policy=plain.retry_policy)
@@ -110,22 +112,22 @@ class Ec2(MetadataSource):
 
 
 def _derive_region(zone: str) -> str:
-    """A zone is its region and a letter; older services say the zone alone."""
+    """Derive the region from a zone (region and a letter), for older services that only have the zone."""
     return zone[:-1] if zone[-1:].isalpha() and zone[-2:-1].isdigit() else ""
 
 
 def _is_maybe_template(user_data: bytes | None) -> bool:
-    """Whether a template may be in it: what is packed, has parts or is fetched from elsewhere is not known yet."""
+    """Whether user data may contain a template: the content of compressed, multipart or included data is not known yet."""
     return bool(user_data) and not (user_data or b"").lstrip().startswith(_PLAIN)
 
 
 async def _read_all(client: MetadataClient, known: dict[str, Any]) -> dict[str, Any]:
-    """All that the service has; where it does not even list that, what is known already."""
+    """Return all metadata of the service; if it cannot be listed, the known values."""
     return await _Tree(client).read(META) or _nest(known)
 
 
 class _Tree:
-    """Everything below a path of the service, as maps in maps; so many questions and not more. What it does not answer is left out."""
+    """Reads everything below a path as nested maps, with at most MAX_QUESTIONS requests. Values that cannot be fetched are left out."""
 
     def __init__(self, client: MetadataClient) -> None:
         self._client = client
@@ -135,11 +137,11 @@ class _Tree:
     async def read(self, path: str, depth: int = 0) -> dict[str, Any]:
         lines = [line.strip() for line in (await self._ask(f"{path}/") or "").splitlines() if line.strip()]
         names = [line for line in lines if line.strip("/") not in _SECRET and "=" not in line]
-        found = await asyncio.gather(*(self._below(path, name, depth) for name in names))
-        pairs = zip((name.rstrip("/") for name in names), found, strict=True)
+        values = await asyncio.gather(*(self._read_below(path, name, depth) for name in names))
+        pairs = zip((name.rstrip("/") for name in names), values, strict=True)
         return {name: value for name, value in pairs if value is not None}
 
-    async def _below(self, path: str, name: str, depth: int) -> Any:
+    async def _read_below(self, path: str, name: str, depth: int) -> Any:
         below = f"{path}/{quote_path_part(name.rstrip('/'))}"
         if name.endswith("/"):
             return await self.read(below, depth + 1) if depth < MAX_DEPTH else None
@@ -159,15 +161,15 @@ class _Tree:
 
 
 def _nest(meta: dict[str, Any]) -> dict[str, Any]:
-    """Names with slashes as maps in maps, as templates name them."""
-    found: dict[str, Any] = {}
+    """Convert names with slashes to nested maps, as templates refer to them."""
+    nested: dict[str, Any] = {}
     for path, value in meta.items():
         *above, name = path.split("/")
-        here = found
+        here = nested
         for part in above:
             here = here.setdefault(part, {})
         here[name] = value
-    return found
+    return nested
 
 
 async def _list_names(client: MetadataClient, path: str) -> list[str]:
@@ -176,23 +178,23 @@ async def _list_names(client: MetadataClient, path: str) -> list[str]:
 
 
 async def _read_keys(client: MetadataClient) -> tuple[str, ...]:
-    """The listing says `NUMBER=NAME`; each key lies below its number."""
+    """Read the public keys: the listing has lines `NUMBER=NAME`, and each key is below its number."""
     numbers = [line.partition("=")[0] for line in await _list_names(client, f"{META}/public-keys/")]
     paths = [f"{META}/public-keys/{quote_path_part(number)}/openssh-key" for number in numbers if number.isdigit()]
     return documents.read_keys("public-keys", list((await client.texts(paths)).values()))
 
 
 async def _read_network(client: MetadataClient) -> dict[str, Any]:
-    """The interfaces, each with what the network needs."""
+    """Read the metadata of all interfaces, and convert it."""
     macs = [name.strip("/") for name in await _list_names(client, f"{META}/network/interfaces/macs/")]
-    found = await asyncio.gather(*(_read_interface(client, mac) for mac in macs))
+    interfaces = await asyncio.gather(*(_read_interface(client, mac) for mac in macs))
     where = client.url(f"{META}/network/interfaces/macs/")
-    return await documents.convert_lazily(where, clouds.ec2, dict(zip(macs, found, strict=True)))()
+    return await documents.convert_lazily(where, clouds.convert_ec2, dict(zip(macs, interfaces, strict=True)))()
 
 
 async def _read_interface(client: MetadataClient, mac: str) -> dict[str, Any]:
     base = f"{META}/network/interfaces/macs/{quote_path_part(mac)}"
     names = [name for name in await _list_names(client, f"{base}/") if not name.endswith("/")]
     texts = await client.texts(f"{base}/{quote_path_part(name)}" for name in names)
-    found = {path.removeprefix(f"{base}/"): text.splitlines() for path, text in texts.items()}
-    return {name: lines[0] if len(lines) == 1 else lines for name, lines in found.items() if lines}
+    values = {path.removeprefix(f"{base}/"): text.splitlines() for path, text in texts.items()}
+    return {name: lines[0] if len(lines) == 1 else lines for name, lines in values.items() if lines}

@@ -1,4 +1,4 @@
-"""Collects what can be known without asking anybody. It costs a few reads of small files, and spares questions that nobody would answer."""
+"""Collects evidence about the platform from small local files, which saves requests to services that do not exist."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ DMI_NAMES = (
 )  # fmt: skip
 LABELS = "/dev/disk/by-label"
 DISKS = "/sys/class/block"
-# Labels that sources look for. Others are of no use here, and not every disk needs to be known.
+# The labels that sources look for; others are ignored.
 WANTED = frozenset({"cidata", "config-2"})
 _MAX_DISKS = 64
 LXD = "/dev/lxd/sock"
@@ -24,18 +24,18 @@ _MAX_BYTES = 16 * 1024
 
 
 def collect(root: Path, image: Mapping[str, Any] | None = None) -> Evidence:
-    """The evidence below a root. What cannot be read is not there: only root reads serial numbers.
+    """Return the evidence below a root. Unreadable files count as missing: only root can read serial numbers.
 
-    `image` is what the image's configuration has below `datasource`.
+    `image` is the map below `datasource` in the image's configuration.
     """
     base = "" if root == Path("/") else str(root)
     dmi = {name: text for name in DMI_NAMES if (text := _read_line(base, f"{DMI}/{name}"))}
-    found = Evidence(
+    evidence = Evidence(
         dmi=dmi, command_line=_read_line(base, "/proc/cmdline"), has_lxd=_exists(base, LXD), image=image or {}
     )
-    label = found.of_image("NoCloud").get("fs_label")
+    label = evidence.of_image("NoCloud").get("fs_label")
     wanted = WANTED | ({label.lower()} if isinstance(label, str) else set())
-    return replace(found, labels=_find_labels(base, wanted))
+    return replace(evidence, labels=_find_labels(base, wanted))
 
 
 def _read_line(base: str, path: str) -> str:
@@ -51,7 +51,7 @@ def _exists(base: str, path: str) -> bool:
 
 
 def _find_labels(base: str, wanted: frozenset[str]) -> dict[str, Path]:
-    """Labels as udev has found them, and those of disks that it has not looked at yet."""
+    """Return the labels that udev knows, and those of disks that udev has not probed yet."""
     known = _read_udev_labels(base)
     disks = [Path(safe_paths.resolve(base, f"/dev/{name}", is_followed=True)) for name in _list_names(base, DISKS)]
     for disk in disks[:_MAX_DISKS]:
@@ -68,7 +68,7 @@ def _list_names(base: str, directory: str) -> list[str]:
 
 
 def _read_udev_labels(base: str) -> dict[str, Path]:
-    """It writes an odd character as \\x and two digits; those are not ours."""
+    """Return udev's labels by device. It escapes unusual characters as \\x and two digits; our labels have none."""
     names = _list_names(base, LABELS)
-    found = {name.lower(): Path(safe_paths.resolve(base, f"{LABELS}/{name}", is_followed=True)) for name in names}
-    return {label: device.resolve() if not base else device for label, device in found.items()}
+    devices = {name.lower(): Path(safe_paths.resolve(base, f"{LABELS}/{name}", is_followed=True)) for name in names}
+    return {label: device.resolve() if not base else device for label, device in devices.items()}

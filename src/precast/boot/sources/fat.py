@@ -1,6 +1,6 @@
-"""Reads files from a FAT image (12, 16 or 32 bits, with long names), the other way seeds come, without mounting it.
+"""Reads files from a FAT image (12, 16 or 32 bits, with long names), the other format of seeds, without mounting it.
 
-As with ISO 9660: no root, no driver of the kernel, and every number in the image is a stranger's.
+As with ISO 9660, it needs neither root privileges nor a kernel driver, and numbers in the image are untrusted.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 MAX_DIRECTORY_BYTES = 1024 * 1024
 _DIRECTORY, _LABEL, _LONG = 0x10, 0x08, 0x0F
-_END = {12: 0xFF7, 16: 0xFFF7, 32: 0x0FFFFFF7}  # from here on a number means the end of a chain
+_END = {12: 0xFF7, 16: 0xFFF7, 32: 0x0FFFFFF7}  # larger cluster numbers mark the end of a chain
 
 
 class _Entry(NamedTuple):
@@ -57,14 +57,14 @@ class Image:
             os.close(handle)
 
     def size(self, path: str) -> int | None:
-        """The length of a file; None if there is none."""
-        found = self._find(path)
-        return None if found is None else found.size
+        """Return the length of a file; None if it does not exist."""
+        entry = self._find(path)
+        return None if entry is None else entry.size
 
     def read(self, path: str) -> bytes | None:
-        """The content of a file; None if there is none."""
-        found = self._find(path)
-        return None if found is None else self._content(found.cluster, found.size)[: found.size]
+        """Return the content of a file; None if it does not exist."""
+        entry = self._find(path)
+        return None if entry is None else self._content(entry.cluster, entry.size)[: entry.size]
 
     def _find(self, path: str) -> _Entry | None:
         here: _Entry | None = _Entry(self._root_cluster, 0, True)
@@ -77,7 +77,7 @@ class Image:
         is_fixed = directory.cluster == 0
         fixed = os.pread(self._handle, self._root_size, self._root_at) if is_fixed else b""
         data = fixed or self._content(directory.cluster, MAX_DIRECTORY_BYTES)
-        found: dict[str, _Entry] = {}
+        entries: dict[str, _Entry] = {}
         long = ""
         for at in range(0, len(data) - 31, 32):
             row = data[at : at + 32]
@@ -91,14 +91,14 @@ class Image:
                 cluster = low | (high << 16 if self._bits == 32 else 0)
                 entry = _Entry(cluster, int.from_bytes(row[28:32], "little"), bool(row[11] & _DIRECTORY))
                 if cluster or not entry.is_directory:
-                    found.setdefault((long or _parse_short_name(row)).lower(), entry)
+                    entries.setdefault((long or _parse_short_name(row)).lower(), entry)
                 long = ""
             else:
                 long = ""
-        return found
+        return entries
 
     def _content(self, cluster: int, wanted: int) -> bytes:
-        """What a chain of clusters holds, no more than is wanted: a chain may be a circle."""
+        """Return the content of a cluster chain, up to `wanted` bytes, since a chain may be cyclic."""
         size = self._sector * self._per_cluster
         data = bytearray()
         while 2 <= cluster < _END[self._bits] and len(data) < wanted:

@@ -1,6 +1,6 @@
-"""What firmware and kernel command line say about the platform: each cloud writes its name somewhere, and where is known.
+"""Identifies the platform by the firmware and the kernel command line: each cloud writes its name to a known place.
 
-One table, so that a platform that is confirmed rules out the others without any of them knowing of it.
+It is one table for all platforms, so that a confirmed platform rules out the others.
 """
 
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from precast.boot.sources.contract import Evidence, Likelihood, Plausibility
 
 
 class Mark(NamedTuple):
-    """Where a platform writes its name, and how that begins (small and capital letters are the same)."""
+    """The DMI entry that holds a platform's name, and the beginning of its text, without regard to case."""
 
     entry: str
     start: str
 
 
-# The tag of Azure's chassis is the same number on every machine; the others are names.
+# Azure's chassis tag is the same number on every machine; the other texts are names.
 MARKS: Mapping[str, tuple[Mark, ...]] = {
     "azure": (Mark("chassis_asset_tag", "7783-7084-3265-9085-8269-3286-77"),),
     "gce": (Mark("product_name", "Google Compute Engine"), Mark("product_serial", "GoogleCloud-")),
@@ -41,12 +41,12 @@ MARKS: Mapping[str, tuple[Mark, ...]] = {
         Mark("product_serial", "ec2"),
     ),
 }
-# Platforms that others imitate behind firmware of their own: not ruled out by firmware that names none.
+# Platforms that other vendors imitate with their own firmware: unknown firmware does not rule them out.
 IMITATED = frozenset({"ec2", "openstack", "vmware"})
 
 
 def find_platform(evidence: Evidence) -> tuple[str, str]:
-    """The platform that the firmware names, and the words; empty if none."""
+    """Return the platform that the firmware names, and the reason; empty if none."""
     said = {entry: text.lower() for entry, text in evidence.dmi.items()}
     for platform, marks in MARKS.items() if said else ():
         for mark in marks:
@@ -57,7 +57,7 @@ def find_platform(evidence: Evidence) -> tuple[str, str]:
 
 
 def judge_likelihood(name: str, evidence: Evidence) -> Likelihood:
-    """What the firmware says about the platform of a source."""
+    """Return how likely the firmware makes a source's platform."""
     platform, words = find_platform(evidence)
     if platform == name:
         return Likelihood(Plausibility.CONFIRMED, words)
@@ -65,12 +65,12 @@ def judge_likelihood(name: str, evidence: Evidence) -> Likelihood:
         return Likelihood(Plausibility.RULED_OUT, f"{words}, which is {platform}")
     if evidence.dmi and name not in IMITATED:
         vendor = evidence.dmi_value("sys_vendor") or evidence.dmi_value("product_name") or "another name"
-        return Likelihood(Plausibility.RULED_OUT, f"its firmware would say so, and says {vendor!r}")
-    return Likelihood(Plausibility.POSSIBLE, "nothing speaks for or against it")
+        return Likelihood(Plausibility.RULED_OUT, f"the firmware would name it, but says {vendor!r}")
+    return Likelihood(Plausibility.POSSIBLE, "there is no evidence for or against it")
 
 
 class NamedSource(NamedTuple):
-    """A data source that the kernel command line or the serial number names, with what follows after the semicolons."""
+    """A data source that the kernel command line or the serial number names, with the values after the semicolons."""
 
     name: str
     values: Mapping[str, str]
@@ -78,7 +78,7 @@ class NamedSource(NamedTuple):
 
 
 def find_named_source(evidence: Evidence) -> NamedSource | None:
-    """`ds=NAME;key=value;…` of the kernel command line, else of the SMBIOS serial number."""
+    """Parse `ds=NAME;key=value;…` of the kernel command line, else of the SMBIOS serial number."""
     for word in evidence.command_line.split():
         key, _, value = word.partition("=")
         if key in ("ds", "ci.ds", "ci.datasource") and value:

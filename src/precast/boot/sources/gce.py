@@ -1,4 +1,4 @@
-"""Google Compute Engine. Its service says `Metadata-Flavor: Google` with every answer, and wants it said with every question."""
+"""Google Compute Engine. Its service sends the header `Metadata-Flavor: Google` in every response, and requires it in every request."""
 
 import asyncio
 from typing import Any
@@ -11,7 +11,7 @@ from precast.boot.sources.metadata_service import MetadataSource
 
 INTERFACES = "instance/network-interfaces/?recursive=true"
 FLAVOR = "metadata-flavor"
-# Keys are `USER:KEY`; only those for the user that images come with are for us. Others get theirs from Google's own agent.
+# Keys are `USER:KEY`; we use only those of the images' default users. Google's own agent installs the others.
 USERS = frozenset({"cloudinit", "debian", "ubuntu", "root"})
 
 
@@ -63,8 +63,8 @@ class Gce(MetadataSource):
         async def network() -> dict[str, Any]:
             place = client.url(INTERFACES)
             data = await client.get(INTERFACES)
-            found = documents.expect(place, documents.read_json(place, data or b"[]"), list)
-            return await documents.convert_lazily(place, clouds.gce, found)()
+            interfaces = documents.expect(place, documents.read_json(place, data or b"[]"), list)
+            return await documents.convert_lazily(place, clouds.convert_gce, interfaces)()
 
         return SourceData(where, values, {Capability.NETWORK_CONFIG: network})
 
@@ -80,13 +80,13 @@ def _decode_user_data(where: str, attributes: dict[str, Any]) -> bytes | None:
 
 
 def _find_keys(where: str, attributes: dict[str, Any], shared: dict[str, Any]) -> tuple[str, ...]:
-    """The instance's own, and the project's unless the instance blocks them."""
+    """Return the instance's own keys, and the project's unless the instance blocks them."""
     is_blocked = str(attributes.get("block-project-ssh-keys", "")).lower() == "true"
-    found: list[str] = []
+    lines: list[str] = []
     for each in (attributes, {} if is_blocked else shared):
         for name in ("ssh-keys", "sshKeys"):
-            found += documents.read_keys(f"{name} of {where}", each.get(name))
-    split = [line.partition(":") for line in found]
+            lines += documents.read_keys(f"{name} of {where}", each.get(name))
+    split = [line.partition(":") for line in lines]
     if any(not colon for _, colon, _ in split):
         raise issues.BAD_DOCUMENT.error(where=f"ssh-keys of {where}", reason="a line is not USER:KEY")
     return tuple(dict.fromkeys(key.strip() for user, _, key in split if user in USERS and "google-ssh" not in key))

@@ -1,4 +1,4 @@
-"""Hetzner Cloud: one document in YAML, user data beside it."""
+"""Hetzner Cloud: one YAML document, and user data at its own path."""
 
 import asyncio
 from typing import Any
@@ -60,7 +60,7 @@ class Hetzner(MetadataSource):
         networks = documents.read_yaml(client.url("metadata/private-networks"), private) if private else []
 
         def convert(config: Any) -> dict[str, Any]:
-            return clouds.hetzner(config, networks or [])
+            return clouds.convert_hetzner(config, networks or [])
 
         network = documents.convert_lazily(where, convert, meta["network-config"])
         return SourceData(client.base, values, {Capability.NETWORK_CONFIG: network})

@@ -1,7 +1,7 @@
-"""Reads files from an ISO 9660 image, the way seeds mostly come, without mounting it.
+"""Reads files from an ISO 9660 image, the usual format of seeds, without mounting it.
 
-No root, no loop device and no driver of the kernel is needed, and none of its drivers is given what a stranger made. Names are those of
-Rock Ridge, else of Joliet, else the plain ones in small letters. Every number in the image is a stranger's: what points outside is absent.
+This needs no root privileges, loop device or kernel driver, and exposes no driver to an untrusted image. Names are Rock Ridge's, else
+Joliet's, else the plain ones in lower case. Numbers in the image are untrusted: an entry that points outside the image is absent.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 SECTOR = 2048
 MAX_DIRECTORY_BYTES = 1024 * 1024
-_FIRST, _LAST = 16, 64  # where volume descriptors stand
+_FIRST, _LAST = 16, 64  # the sectors of volume descriptors
 _JOLIET = (b"%/@", b"%/C", b"%/E")
 
 
@@ -40,18 +40,18 @@ class Image:
 
     @property
     def is_one(self) -> bool:
-        """Whether it is ISO 9660 at all."""
+        """Whether it is an ISO 9660 image."""
         return bool(self._roots)
 
     def size(self, path: str) -> int | None:
-        """The length of a file; None if there is none."""
-        found = self._find(path)
-        return None if found is None else found.size
+        """Return the length of a file; None if it does not exist."""
+        entry = self._find(path)
+        return None if entry is None else entry.size
 
     def read(self, path: str) -> bytes | None:
-        """The content of a file; None if there is none. Ask for its size first: it is whatever the image says."""
-        found = self._find(path)
-        return None if found is None else os.pread(self._handle, found.size, found.at * SECTOR)
+        """Return the content of a file; None if it does not exist. Check its size first: the image may declare any size."""
+        entry = self._find(path)
+        return None if entry is None else os.pread(self._handle, entry.size, entry.at * SECTOR)
 
     def _find(self, path: str) -> _Entry | None:
         for root, is_joliet in self._roots:
@@ -64,7 +64,7 @@ class Image:
         return None
 
     def _volumes(self) -> Iterator[tuple[_Entry, bool]]:
-        """The root directories: the plain one, which may have names of Rock Ridge, then Joliet's."""
+        """Yield the root directories: the plain one, which may have Rock Ridge names, then Joliet's."""
         for sector in range(_FIRST, _LAST):
             start = os.pread(self._handle, SECTOR, sector * SECTOR)
             if start[1:6] != b"CD001" or start[0] == 255:
@@ -76,7 +76,7 @@ class Image:
     def _entries(self, directory: _Entry, is_joliet: bool) -> dict[str, _Entry]:
         size = min(directory.size, MAX_DIRECTORY_BYTES)
         data = os.pread(self._handle, size, directory.at * SECTOR)
-        found: dict[str, _Entry] = {}
+        entries: dict[str, _Entry] = {}
         at = 0
         while at < len(data):
             length = data[at]
@@ -86,8 +86,8 @@ class Image:
             record = data[at : at + length]
             at += length
             if len(record) == length and (name := _parse_name(record, is_joliet)):
-                found.setdefault(name, _parse_entry(record))
-        return found
+                entries.setdefault(name, _parse_entry(record))
+        return entries
 
 
 def _parse_entry(record: bytes) -> _Entry:
@@ -99,18 +99,20 @@ def _parse_entry(record: bytes) -> _Entry:
 
 
 def _parse_name(record: bytes, is_joliet: bool) -> str:
-    """The name of a record; empty for the directory itself and the one above."""
+    """Return the name of a record; empty for `.` and `..`."""
     raw = record[33 : 33 + record[32]]
     if raw in (b"\0", b"\1"):
         return ""
     if is_joliet:
         return raw.decode("utf-16-be", errors="replace").partition(";")[0]
     after = 33 + record[32] + (record[32] + 1) % 2
-    return _parse_rock_ridge(record[after:]) or raw.decode("ascii", errors="replace").partition(";")[0].rstrip(".").lower()
+    return (
+        _parse_rock_ridge(record[after:]) or raw.decode("ascii", errors="replace").partition(";")[0].rstrip(".").lower()
+    )
 
 
 def _parse_rock_ridge(fields: bytes) -> str:
-    """The name in the fields behind a record: NM, perhaps in several pieces."""
+    """Return the Rock Ridge name in the fields after a record: NM, possibly in several parts."""
     name = b""
     while len(fields) >= 5 and fields[2] >= 4:
         if fields[:2] == b"NM":

@@ -1,4 +1,4 @@
-"""What can go wrong with a data source. Codes 100 to 149."""
+"""Errors of data sources. Codes 100 to 149."""
 
 from precast.base.errors import Issue, Kind
 
@@ -6,67 +6,67 @@ NO_ANSWER = Issue(
     "BOOT-100",
     Kind.UNAVAILABLE,
     "{url} does not answer: {reason}",
-    "see `precast boot explain`; if the machine runs elsewhere, leave the source out (sources in boot.toml)",
+    "see `precast boot explain`; if this is another platform, exclude the source (sources in boot.toml)",
 )
 TOO_LARGE = Issue(
     "BOOT-101",
     Kind.INPUT,
     "{where} is larger than {limit} bytes",
-    "a data source is given no more than that; look who answers in its place",
+    "a data source may not send more; check which server answers at its address",
 )
 REDIRECT = Issue(
     "BOOT-102",
     Kind.INPUT,
     "{url} answers with a redirect to {target}, which is not followed",
-    "give the address itself: `addresses` in boot.toml, or seedfrom",
+    "configure the target's address: `addresses` in boot.toml, or seedfrom",
 )
 BAD_HTTP = Issue(
     "BOOT-103",
     Kind.INPUT,
     "{url} does not speak HTTP: {reason}",
-    "look what listens there",
+    "check which server listens there",
 )
 BAD_DOCUMENT = Issue(
     "BOOT-104",
     Kind.INPUT,
     "{where} cannot be read: {reason}",
-    "correct it where the platform, or who made the image, wrote it",
+    "correct it in the platform's settings or in the image",
 )
 WRONG_TYPE = Issue(
     "BOOT-105",
     Kind.INPUT,
-    "{where} should be {wanted}, and is {got}",
-    "correct it where the platform, or who made the image, wrote it",
+    "{where} should be {wanted}, but is {got}",
+    "correct it in the platform's settings or in the image",
 )
 BAD_PATH = Issue(
     "BOOT-106",
     Kind.INPUT,
-    "{where} names the file {path}, which is not within its place",
+    "{where} names the file {path}, which is outside its directory",
     "a name in a data source is relative, without `..`; a target is absolute, without `..`",
 )
 BAD_ADDRESS = Issue(
     "BOOT-107",
     Kind.INPUT,
-    "{url} is no address of a data source: {reason}",
+    "{url} is not a valid address of a data source: {reason}",
     "give http://HOST[:PORT]/PATH or https://…",
 )
 LATE = Issue(
     "BOOT-108",
     Kind.UNAVAILABLE,
     "{source} had not answered after {seconds} s",
-    "if the platform needs longer, give it more: `deadlines` in boot.toml",
+    "if the platform needs longer, raise its deadline: `deadlines` in boot.toml",
 )
 CANNOT_MOUNT = Issue(
     "BOOT-109",
     Kind.UNAVAILABLE,
     "{device} cannot be mounted: {reason}",
-    "only root can; an image of iso9660 or vfat needs no mounting",
+    "run it as root; iso9660 and vfat images are read without mounting",
 )
 UNREADABLE = Issue(
     "BOOT-110",
     Kind.UNAVAILABLE,
     "{path} cannot be read: {reason}",
-    "check who may read it",
+    "check its permissions",
 )
 UNFIT = Issue(
     "BOOT-111",
@@ -77,13 +77,13 @@ UNFIT = Issue(
 NOT_TOLD = Issue(
     "BOOT-112",
     Kind.UNAVAILABLE,
-    "{url} was told {what}, and its status is {status}",
-    "see the platform's own log; `precast boot run --retry` tells it again",
+    "{url} was sent {what}, and responded with status {status}",
+    "see the platform's own log; `precast boot run --retry` sends it again",
 )
 NO_PROGRAM = Issue(
     "BOOT-113",
     Kind.UNAVAILABLE,
-    "{what} need the program {program}, and that {reason}",
+    "{what} need the program {program}, which {reason}",
     "install {program} in the image",
 )
 ABSENT_BEFORE = Issue(
@@ -95,12 +95,12 @@ ABSENT_BEFORE = Issue(
 ANOTHER_NOW = Issue(
     "BOOT-115",
     Kind.CONFLICT,
-    "{source} speaks of the instance {now}, and earlier in this boot it spoke of {before}",
-    "boot the machine again; if that does not help, look who answers in its place",
+    "{source} reports the instance {now}, but earlier in this boot it reported {before}",
+    "reboot the machine; if that does not help, check which server answers at its address",
 )
 HAS_PASSWORD = Issue(
     "BOOT-116",
     Kind.CONFLICT,
-    "{url} has a password for this machine, and keeps the first that it was told",
-    "if nobody knows that one, log in with a key and set another with passwd",
+    "{url} already has a password for this machine, and accepts only the first",
+    "if that password is lost, log in with a key and set another with passwd",
 )

@@ -1,20 +1,20 @@
-"""The label of a disk, read from its first blocks: for the early stage, in which udev may not have looked at every disk yet.
+"""Reads the label of a disk from its first blocks, for the early stage, in which udev may not have probed every disk yet.
 
-Three file systems carry data for a boot: iso9660, vfat and ext4. Nothing is mounted to find out, and nothing but the label is believed.
+Seeds use three file systems: iso9660, vfat and ext4. Nothing is mounted, and only the label is read.
 """
 
 import os
 from pathlib import Path
 
 _ISO_AT, _EXT_AT = 32768, 1024
-_FAT_SIGNS = ((b"FAT1", 54, 43), (b"FAT32", 82, 71))  # the sign, where it stands, where the label stands
+_FAT_SIGNS = ((b"FAT1", 54, 43), (b"FAT32", 82, 71))  # signature, its offset, offset of the label
 _READ_BYTES = _ISO_AT + 2048
 
 
 def read_label(device: Path) -> str:
-    """The label in small letters; empty if there is none that we know."""
+    """Return the label in lower case; empty if the file system is unknown or has none."""
     try:
-        # Without waiting: an empty drive would keep us.
+        # Non-blocking: opening an empty drive would block.
         handle = os.open(device, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
@@ -27,7 +27,7 @@ def read_label(device: Path) -> str:
 
 
 def parse_label(start: bytes) -> str:
-    """The label in the first blocks of a file system."""
+    """Return the label in the first blocks of a file system."""
     if start[_ISO_AT + 1 : _ISO_AT + 6] == b"CD001":
         return _decode_label(start[_ISO_AT + 40 : _ISO_AT + 72])
     if start[_EXT_AT + 56 : _EXT_AT + 58] == b"\x53\xef":

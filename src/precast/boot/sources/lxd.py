@@ -1,4 +1,4 @@
-"""LXD: a socket inside the container or machine."""
+"""LXD: reads the metadata from a socket inside the container or machine."""
 
 import asyncio
 from pathlib import Path
@@ -63,15 +63,15 @@ class Lxd(MetadataSource):
 
 
 async def _read_config(client: MetadataClient) -> dict[str, bytes]:
-    """What the instance's configuration has for us, by name."""
+    """Return the instance's cloud-init and user settings, by name."""
     data = await client.get(CONFIG)
     names = documents.expect(client.url(CONFIG), documents.read_json(client.url(CONFIG), data or b"[]"), list)
     keys = [name.rpartition("/")[2] for name in names if isinstance(name, str)]
     wanted = [key for key in keys if key.startswith(("cloud-init.", "user."))][:50]
-    found = await asyncio.gather(*(client.get(f"{CONFIG}/{quote_path_part(key)}") for key in wanted))
-    return {key: value for key, value in zip(wanted, found, strict=True) if value is not None}
+    values = await asyncio.gather(*(client.get(f"{CONFIG}/{quote_path_part(key)}") for key in wanted))
+    return {key: value for key, value in zip(wanted, values, strict=True) if value is not None}
 
 
 def _find_setting(config: dict[str, bytes], name: str) -> bytes | None:
-    """The newer name wins over the older one."""
+    """Return a setting by its newer name, or else by its older one."""
     return config.get(f"cloud-init.{name}") or config.get(f"user.{name}")

@@ -1,9 +1,9 @@
-"""The world as sources look at it: files below a root, disks, HTTP servers, programs. Each bounded in size and time.
+"""Gives sources access to the machine: files below a root, disks, HTTP servers, programs. Every access is bounded in size and time.
 
-Images are read without mounting them where that can be (ISO 9660, FAT); others are mounted, read-only.
+ISO 9660 and FAT images are read without mounting them; others are mounted read-only.
 
-A file that a source names is read below the root and nowhere else: a link in a seed directory or on a disk of a stranger that leads out of
-it leads back to it.
+A file is always read below the root: a symbolic link in a seed directory or on an untrusted disk that points outside is resolved within
+the root.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ MAX_FILE_BYTES = 64 * 1024
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 MOUNT_DEADLINE_S = 10.0
 COMMAND_DEADLINE_S = 5.0
-# What is not read without mounting; a stranger's image is given to no other driver unless its source says so.
+# The file system of images that must be mounted; an untrusted image is given to no other driver unless its source asks for it.
 FILE_SYSTEM = "ext4"
 
 
 class Machine:
-    """The Reach of a real machine, or of a directory that stands for one."""
+    """The MachineAccess of a real machine, or of a directory that stands for one."""
 
     def __init__(
         self,
@@ -49,17 +49,17 @@ class Machine:
 
     def read(self, path: str, max_bytes: int = MAX_FILE_BYTES) -> bytes | None:
         base = "" if self.root == Path("/") else str(self.root)
-        found = safe_paths.resolve(base, "/" + path.lstrip("/"), is_followed=True)
+        resolved = safe_paths.resolve(base, "/" + path.lstrip("/"), is_followed=True)
         try:
-            # Without waiting: a pipe in place of a file would keep us for ever.
-            with os.fdopen(os.open(found, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            # Non-blocking: opening a pipe in place of a file would block for ever.
+            with os.fdopen(os.open(resolved, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
                 data = file.read(max_bytes + 1) or b""
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR):
                 return None
-            raise issues.UNREADABLE.error(path=found, reason=error.strerror) from None
+            raise issues.UNREADABLE.error(path=resolved, reason=error.strerror) from None
         if len(data) > max_bytes:
-            raise issues.TOO_LARGE.error(where=found, limit=max_bytes)
+            raise issues.TOO_LARGE.error(where=resolved, limit=max_bytes)
         return data
 
     @contextlib.asynccontextmanager
@@ -90,7 +90,7 @@ class Machine:
         retry_policy: RetryPolicy = RetryPolicy(),  # noqa: B008 - frozen
         max_bytes: int = MAX_ANSWER_BYTES,
     ) -> HttpAnswer:
-        """As `Reach.ask`. Whoever asks with patience sets the deadline: it asks until it is cancelled."""
+        """See `MachineAccess.ask`. With retries it asks until it is cancelled, so the caller sets a deadline."""
         while True:
             try:
                 async with asyncio.timeout(retry_policy.timeout_s):
@@ -107,7 +107,7 @@ class Machine:
             await asyncio.sleep(retry_policy.pause_s)
 
     async def command(self, words: list[str], max_bytes: int = MAX_ANSWER_BYTES) -> bytes | None:
-        if self.root != Path("/"):  # programs of a scratch root say nothing about the machine
+        if self.root != Path("/"):  # the programs of a scratch root do not describe the machine
             return None
         try:
             ended = await asyncio.to_thread(programs.run, words, COMMAND_DEADLINE_S, max_bytes)
@@ -125,7 +125,7 @@ class Image(Protocol):
 
 
 class DiskImage(Machine):
-    """The same machine with the files of an image in place of its own."""
+    """The same machine, with the files of an image instead of its own."""
 
     def __init__(self, image: Image, device: Path, machine: Machine) -> None:
         super().__init__(machine.root, machine.evidence, machine.clock, machine._context)
@@ -158,5 +158,5 @@ def _unmount(place: Path) -> None:
 
 def _describe_error(error: BaseException) -> str:
     if isinstance(error, asyncio.IncompleteReadError):
-        return "it ends in the middle of its answer" if error.partial else "it closes the connection"
+        return "the answer is incomplete" if error.partial else "it closed the connection"
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

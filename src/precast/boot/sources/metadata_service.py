@@ -1,7 +1,6 @@
-"""What sources behind HTTP have in common: a base address, headers, one patience, and how statuses are read.
+"""The common part of sources that are metadata services over HTTP: a base address, headers, a retry policy, and the meaning of statuses.
 
-404 and 410 say that something is not there; 401 and 403 that we may not have it, which is an error; anything else that is no success is no
-answer of this service.
+404 and 410 mean that a document does not exist. Any other status than 200, such as 401 and 403, is an error.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ P = ParamSpec("P")
 
 
 class MetadataClient:
-    """One service, as long as one boot looks at it."""
+    """A client of one metadata service."""
 
     def __init__(
         self, access: MachineAccess, base: str, retry_policy: RetryPolicy, headers: Mapping[str, str] | None = None
@@ -37,7 +36,7 @@ class MetadataClient:
         return f"{self.base}/{path.lstrip('/')}"
 
     async def get(self, path: str) -> bytes | None:
-        """What lies there; None if nothing does. Raises UnavailableError BOOT-100, and InputError for what is hostile."""
+        """Return the document at a path; None if it does not exist. Raises UnavailableError BOOT-100, and InputError if it is hostile."""
         answer = await self._access.ask(self.url(path), headers=self.headers, retry_policy=self.retry_policy)
         if answer.status == 200:
             return answer.body
@@ -55,13 +54,13 @@ class MetadataClient:
         return None if data is None else documents.expect(where, documents.read_json(where, data), dict)
 
     async def texts(self, paths: Iterable[str]) -> dict[str, str]:
-        """Several at once; those that are there."""
+        """Fetch several paths concurrently, and return those that exist."""
         names = list(paths)
-        found = await asyncio.gather(*(self.text(name) for name in names))
-        return {name: text for name, text in zip(names, found, strict=True) if text is not None}
+        texts = await asyncio.gather(*(self.text(name) for name in names))
+        return {name: text for name, text in zip(names, texts, strict=True) if text is not None}
 
     async def send(self, path: str, body: bytes = b"", method: str = "POST") -> int:
-        """The status of the answer."""
+        """Send a body, and return the status of the response."""
         answer = await self._access.ask(
             self.url(path), headers=self.headers, method=method, body=body, retry_policy=self.retry_policy
         )
@@ -69,7 +68,7 @@ class MetadataClient:
 
 
 class MetadataSource:
-    """A source behind HTTP: what it declares, and how it is reached."""
+    """A source that is a metadata service: its declaration, and how to connect to it."""
 
     name: str
     address: str
@@ -83,8 +82,10 @@ class MetadataSource:
     def likelihood(self, evidence: Evidence) -> Likelihood:
         return firmware.judge_likelihood(self.name, evidence)
 
-    def connect(self, access: MachineAccess, headers: Mapping[str, str] | None = None, base: str = "") -> MetadataClient:
-        """A platform that the firmware or the kernel command line names will answer sooner or later; another is asked once."""
+    def connect(
+        self, access: MachineAccess, headers: Mapping[str, str] | None = None, base: str = ""
+    ) -> MetadataClient:
+        """Return a client. It retries if the firmware or the kernel command line names the platform; otherwise it asks once."""
         named = firmware.find_named_source(access.evidence)
         is_sure = firmware.judge_likelihood(self.name, access.evidence).plausibility == Plausibility.CONFIRMED
         is_sure |= named is not None and named.name == self.name
@@ -92,12 +93,12 @@ class MetadataSource:
 
 
 def quote_path_part(text: str) -> str:
-    """A name out of an answer as a part of the next question's path."""
+    """Quote a name from a response as a part of the next request's path."""
     return quote(text, safe="=:.-_")
 
 
 def make_thread_safe(tell: Callable[P, Coroutine[Any, Any, None]], url: str) -> Callable[P, None]:
-    """What tells a service something, as a function for the thread of a module. It raises UnavailableError BOOT-100 past a deadline."""
+    """Wrap a coroutine function that reports to a service, for calls from a module's thread. Raises UnavailableError BOOT-100 if late."""
     loop = asyncio.get_running_loop()
 
     def call(*words: P.args, **more: P.kwargs) -> None:

@@ -1,7 +1,7 @@
-"""NoCloud: what somebody put beside the machine: a seed directory, a labelled disk or image, a line in the firmware, an HTTP server.
+"""NoCloud: a seed that the operator provides: a directory, a labelled disk or image, a firmware serial number, an HTTP server.
 
-The local places are one source, the HTTP seed another: the first needs no network. Where several local places have data the more deliberate
-one counts: a seed directory, then the image's configuration, then a disk; what the kernel command line says is added to it.
+Local seeds are one source and the HTTP seed is another, since only the latter needs the network. If several local seeds exist, the first
+counts: a seed directory, then the image's configuration, then a disk; the kernel command line is merged over it.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from precast.boot.sources.contract import (
 SEEDS = ("/var/lib/cloud/seed/nocloud", "/var/lib/cloud/seed/nocloud-net")
 LABEL = "cidata"
 NAMES = ("nocloud", "nocloud-net")
-# What a seed that says nothing about it is called, as cloud-init does.
+# The instance id of a seed without one, as in cloud-init.
 DEFAULT_ID = "nocloud"
 MAX_USER_DATA_BYTES = 8 * 1024 * 1024
 META, USER, VENDOR, NETWORK = "meta-data", "user-data", "vendor-data", "network-config"
@@ -57,7 +57,7 @@ _Files = dict[str, bytes]
 
 
 class NoCloud:
-    """The local places."""
+    """The local seeds."""
 
     name = "nocloud"
     rank = 90
@@ -69,14 +69,14 @@ class NoCloud:
         return _judge_likelihood(evidence, Plausibility.POSSIBLE)
 
     async def find(self, access: MachineAccess) -> DetectedSource | None:
-        found = await _find_local(access)
-        if found is None or _is_remote(_find_seed(found[1], access.evidence)):
+        local = await _find_local(access)
+        if local is None or _is_remote(_find_seed(local[1], access.evidence)):
             return None
-        return _make_data(*found, "nocloud")
+        return _make_data(*local, "nocloud")
 
 
 class NoCloudNet:
-    """The HTTP seed, which the command line, the firmware, the image or a local seed names."""
+    """The HTTP seed that the command line, the firmware, the image or a local seed names."""
 
     name = "nocloud-net"
     rank = 89
@@ -92,7 +92,7 @@ class NoCloudNet:
             return Likelihood(Plausibility.CONFIRMED, f"the image's configuration names {self._address}")
         given = _read_given(evidence)
         if given is not None and not _is_remote(_find_seed(given, evidence)):
-            return Likelihood(Plausibility.RULED_OUT, "what is named lies on the machine")
+            return Likelihood(Plausibility.RULED_OUT, "the seed that is named is local")
         return _judge_likelihood(evidence, Plausibility.POSSIBLE)
 
     async def find(self, access: MachineAccess) -> DetectedSource | None:
@@ -112,11 +112,11 @@ def _judge_likelihood(evidence: Evidence, otherwise: Plausibility) -> Likelihood
         return Likelihood(Plausibility.CONFIRMED, f"{named.where} names it")
     if _find_label(evidence) in evidence.labels:
         return Likelihood(otherwise, f"there is a disk with the label {_find_label(evidence)}")
-    return Likelihood(otherwise, "a seed may lie on any machine")
+    return Likelihood(otherwise, "any machine may have a seed")
 
 
 def _read_given(evidence: Evidence) -> dict[str, Any] | None:
-    """What the command line or the serial number says, as meta-data; None if they do not speak of us."""
+    """Return the values in the command line or serial number, as meta-data; None if they do not name NoCloud."""
     named = firmware.find_named_source(evidence)
     if named is None or named.name not in NAMES:
         return None
@@ -124,12 +124,12 @@ def _read_given(evidence: Evidence) -> dict[str, Any] | None:
 
 
 async def _find_local(access: MachineAccess) -> tuple[str, dict[str, Any], _Files] | None:
-    """Origin, meta-data and files of the best local place; the command line's word is added to whatever is there."""
+    """Return origin, meta-data and files of the first local seed, with the command line's values merged over it."""
     given = _read_given(access.evidence)
     inline = _read_inline(access.evidence)
     for place in SEEDS:
         if files := read_files(access, place):
-            # As with cloud-init: who the machine is comes from the seed, what it does from the configuration.
+            # Like cloud-init: meta-data comes from the seed, user-data from the image's configuration.
             return _merge(
                 f"directory {place}", {**files, **{key: inline[key] for key in (USER,) if key in inline}}, given
             )
@@ -150,7 +150,7 @@ async def _find_local(access: MachineAccess) -> tuple[str, dict[str, Any], _File
 
 
 def _read_inline(evidence: Evidence) -> _Files:
-    """A seed that stands in the image's configuration itself; it needs both."""
+    """Return the seed inside the image's configuration; it must have both meta-data and user-data."""
     said = evidence.of_image("NoCloud")
     meta, user = said.get(META), said.get(USER)
     if not isinstance(meta, Mapping | str) or not isinstance(user, Mapping | str):
@@ -163,17 +163,17 @@ def _encode(value: Mapping[str, Any] | str) -> bytes:
 
 
 def _find_label(evidence: Evidence) -> str:
-    """The label of the disk, in small letters; the image's configuration may say another, or none."""
-    found = evidence.of_image("NoCloud").get("fs_label", LABEL)
-    return found.lower() if isinstance(found, str) else ""
+    """Return the disk's label in lower case; the image's configuration may set another, or none."""
+    label = evidence.of_image("NoCloud").get("fs_label", LABEL)
+    return label.lower() if isinstance(label, str) else ""
 
 
 def read_files(access: MachineAccess, place: str) -> _Files:
-    """The files of a seed; none if it has neither meta-data nor user-data."""
-    found = {name: access.read(f"{place}/{name}", MAX_USER_DATA_BYTES) for name in FILES}
-    if found[META] is None and found[USER] is None:
+    """Return the files of a seed; empty if it has neither meta-data nor user-data."""
+    contents = {name: access.read(f"{place}/{name}", MAX_USER_DATA_BYTES) for name in FILES}
+    if contents[META] is None and contents[USER] is None:
         return {}
-    return {name: data for name, data in found.items() if data is not None}
+    return {name: data for name, data in contents.items() if data is not None}
 
 
 def _merge(origin: str, files: _Files, given: Mapping[str, Any] | None) -> tuple[str, dict[str, Any], _Files]:
@@ -185,7 +185,7 @@ def _read_meta_data(where: str, data: bytes) -> dict[str, Any]:
 
 
 async def _fetch(access: MachineAccess, seed: str) -> _Files:
-    """The files of an HTTP seed. The one that names it wants it: it is asked until the deadline."""
+    """Fetch the files of an HTTP seed, with retries until the deadline, since a configuration names the seed."""
     retry_policy = RetryPolicy(timeout_s=5.0, is_retried=True)
     files: _Files = {}
     for name in FILES:
@@ -222,9 +222,9 @@ def _make_data(origin: str, meta: Mapping[str, Any], files: _Files, platform: st
 
 
 def make_network_config(where: str, data: bytes | None) -> dict[Capability, LazyValue]:
-    """A network document, read when somebody wants it, so that a broken one costs the network alone; none if there is nothing in it.
+    """Return a lazy network document, so that an invalid one does not affect the other data; empty if there is no content.
 
-    Version 2 may stand below a key `network`.
+    A document of version 2 may be nested below a key `network`.
     """
     if data is None or not data.strip():
         return {}

@@ -1,4 +1,4 @@
-"""OpenStack's metadata service. It takes the password that was made for the machine, encrypted, by POST."""
+"""OpenStack's metadata service. It accepts the machine's generated password, encrypted, by POST."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,12 +24,12 @@ class OpenStack(MetadataSource):
         meta = await client.json_map(path)
         if meta is None:
             return None
-        found = await openstack_data.read(client.get, client.base, client.url(path), meta)
-        return replace(found, values={**found.values, Capability.PASSWORD_POST: _make_password_sender(client)})
+        data = await openstack_data.read(client.get, client.base, client.url(path), meta)
+        return replace(data, values={**data.values, Capability.PASSWORD_POST: _make_password_sender(client)})
 
 
 def _make_password_sender(client: MetadataClient) -> Callable[[bytes], None]:
-    """Tells the service a password, from any thread."""
+    """Return a function that sends an encrypted password to the service, from any thread."""
 
     async def send(encrypted: bytes) -> None:
         status = await client.send(PASSWORD, encrypted)

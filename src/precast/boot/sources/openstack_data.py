@@ -1,4 +1,4 @@
-"""OpenStack's layout of files, which its metadata service and ConfigDrive share."""
+"""Reads OpenStack's file layout, which its metadata service and ConfigDrive share."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -31,7 +31,7 @@ Read = Callable[[str], Awaitable[bytes | None]]
 
 
 async def read(read: Read, origin: str, where: str, meta: dict[str, Any], latest: str = LATEST) -> SourceData:
-    """What the files say, beginning with meta_data.json, which was read. Raises InputError for what makes no sense."""
+    """Read all files; `meta` is the parsed meta_data.json. Raises InputError for invalid content."""
     values = documents.keep_known_values(
         where,
         {
@@ -47,8 +47,8 @@ async def read(read: Read, origin: str, where: str, meta: dict[str, Any], latest
     if user_data := await read(f"{latest}/user_data"):
         values[Capability.USER_DATA] = user_data
     vendor = [await _read_vendor_data(read, f"{latest}/{name}") for name in ("vendor_data.json", "vendor_data2.json")]
-    if found := _join_vendor_data([one for one in vendor if one]):
-        values[Capability.VENDOR_DATA] = found
+    if vendor_data := _join_vendor_data([document for document in vendor if document]):
+        values[Capability.VENDOR_DATA] = vendor_data
     if files := await _read_files(read, where, meta):
         values[Capability.FILES] = files
     return SourceData(origin, values, await _make_network(read, where, latest))
@@ -61,50 +61,50 @@ async def _make_network(read: Read, where: str, latest: str) -> dict[Capability,
     place = f"{where}: network_data.json"
 
     async def read_now() -> dict[str, Any]:
-        found = documents.expect(place, documents.read_json(place, data), dict)
-        return await documents.convert_lazily(place, network.to_v2, found)()
+        document = documents.expect(place, documents.read_json(place, data), dict)
+        return await documents.convert_lazily(place, network.convert_to_v2, document)()
 
     return {Capability.NETWORK_CONFIG: read_now}
 
 
 def _join_vendor_data(vendor: list[bytes]) -> bytes | None:
-    """Both kinds of vendor data, the dynamic one over the other, as parts of one."""
+    """Join both kinds of vendor data into one archive, in which the dynamic kind overrides the other."""
     if len(vendor) < 2:
         return vendor[0] if vendor else None
-    return b"#cloud-config-archive\n" + msgspec.json.encode([{"content": one.decode()} for one in vendor])
+    return b"#cloud-config-archive\n" + msgspec.json.encode([{"content": document.decode()} for document in vendor])
 
 
 async def _read_vendor_data(read: Read, path: str) -> bytes | None:
-    """Vendor data for cloud-init: all of it if it is a text, else what stands below `cloud-init`; a list is an archive of parts."""
+    """Read vendor data for cloud-init: the whole text, or else the value below `cloud-init`; a list is an archive of parts."""
     data = await read(path)
     if data is None:
         return None
-    found = documents.read_json(path, data)
-    if isinstance(found, dict):
-        found = found.get("cloud-init")
-    if isinstance(found, list):
-        return b"#cloud-config-archive\n" + msgspec.json.encode(found)
-    if isinstance(found, dict):
-        return b"#cloud-config\n" + msgspec.json.encode(found)
-    return found.encode() if isinstance(found, str) and found else None
+    content = documents.read_json(path, data)
+    if isinstance(content, dict):
+        content = content.get("cloud-init")
+    if isinstance(content, list):
+        return b"#cloud-config-archive\n" + msgspec.json.encode(content)
+    if isinstance(content, dict):
+        return b"#cloud-config\n" + msgspec.json.encode(content)
+    return content.encode() if isinstance(content, str) and content else None
 
 
 async def _read_files(read: Read, where: str, meta: dict[str, Any]) -> tuple[InjectedFile, ...]:
-    """Files that the platform puts into the file system. Their names are a stranger's: both ends are checked."""
+    """Read the files that the platform puts into the file system. Source and target names are untrusted and checked."""
     rows = documents.expect(f"files in {where}", meta.get("files") or [], list)[:MAX_FILES]
-    found = []
+    files = []
     for row in rows:
         entry = documents.expect(f"files in {where}", row, dict)
         target = check_target(f"files in {where}", entry.get("path"))
         source = check_name(f"files in {where}", entry.get("content_path"))
         content = await read(f"openstack/{source}")
         if content is not None:
-            found.append(InjectedFile(target, content))
-    return tuple(found)
+            files.append(InjectedFile(target, content))
+    return tuple(files)
 
 
 def check_name(where: str, value: Any) -> str:
-    """A relative name that stays within its place; a slash in front counts as none. Raises InputError BOOT-105, BOOT-106."""
+    """Return a relative name that stays in its directory; a leading slash is dropped. Raises InputError BOOT-105, BOOT-106."""
     path = documents.expect(where, value, str).lstrip("/")
     if not path or ".." in path.split("/") or not path.isprintable():
         raise issues.BAD_PATH.error(where=where, path=value)
@@ -112,7 +112,7 @@ def check_name(where: str, value: Any) -> str:
 
 
 def check_target(where: str, value: Any) -> str:
-    """An absolute path without `..`. Raises InputError BOOT-105, BOOT-106."""
+    """Return an absolute path without `..`. Raises InputError BOOT-105, BOOT-106."""
     path = documents.expect(where, value, str)
     if not path.startswith("/") or ".." in path.split("/") or not path.isprintable():
         raise issues.BAD_PATH.error(where=where, path=value)

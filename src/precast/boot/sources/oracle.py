@@ -1,4 +1,4 @@
-"""Oracle Cloud: version 2 of its service wants to be addressed as Oracle's; version 1 has the same documents."""
+"""Oracle Cloud: version 2 of its service requires an Authorization header; version 1 has the same documents."""
 
 import base64
 import binascii
@@ -61,13 +61,13 @@ async def _read(client: MetadataClient, version: str, meta: dict[str, Any]) -> S
         place = client.url(f"{version}/vnics/")
         data = await client.get(f"{version}/vnics/")
         vnics = documents.expect(place, documents.read_json(place, data or b"[]"), list)
-        return await documents.convert_lazily(place, clouds.oracle, vnics)()
+        return await documents.convert_lazily(place, clouds.convert_oracle, vnics)()
 
     return SourceData(client.base, values, {Capability.NETWORK_CONFIG: network})
 
 
 def _decode_user_data(where: str, given: dict[str, Any]) -> bytes:
-    """It is in base64, as the console sends it; what is not was sent as it is by somebody's own tool."""
+    """Decode user data: the console sends it in base64, but other tools may send it unencoded."""
     data = documents.decode_bytes(f"user_data in {where}", given.get("user_data") or "")
     try:
         return base64.b64decode(data, validate=True)

@@ -1,6 +1,6 @@
 """User data at an address that the kernel command line (`cloud-config-url=`) or the image's configuration names: http, https, or a file.
 
-Nobody says whose machine this is: it is known by the number of its hardware, or of its installation.
+There is no metadata with an instance id: the machine is identified by its hardware's UUID, or by its machine id.
 """
 
 from precast.boot.capabilities import Capability
@@ -50,7 +50,7 @@ class Plain:
 
 
 def find_address(evidence: Evidence) -> str:
-    """The address on the kernel command line; empty if there is none."""
+    """Return the address on the kernel command line; empty if there is none."""
     words = dict(word.partition("=")[::2] for word in evidence.command_line.split())
     return next((words[name] for name in PARAMETERS if words.get(name)), "")
 

@@ -1,6 +1,6 @@
-"""Asks one source, within its deadline, and makes of everything that can happen one of three answers: here, not here, or why not believed.
+"""Asks one source within its deadline, and reduces every outcome to one of three results: present, absent, or failed with a reason.
 
-Nothing that a source meets ends a boot: an error of its own is a reason in the report.
+No failure of a source ends a boot: it is a reason in the report.
 """
 
 import asyncio
@@ -11,31 +11,31 @@ from precast.boot.sources import issues
 from precast.boot.sources.answer_cache import CachingSource
 from precast.boot.sources.contract import DetectedSource, MachineAccess, Source
 
-NOT_HERE = "it is not here"
+NOT_HERE = "absent"
 
 
 class ProbeResult(NamedTuple):
-    """What came of asking. `reason` says why there is nothing; `is_absent`: because this is another platform."""
+    """The result of asking a source. `reason` states why there is no data; `is_absent`: because this is another platform."""
 
-    found: DetectedSource | None
+    detected: DetectedSource | None
     reason: str = ""
     is_absent: bool = False
 
 
 async def probe(source: Source, access: MachineAccess) -> ProbeResult:
-    """Ask a source. Cancelling stops asking, and leaves nothing behind."""
+    """Ask a source. Cancelling stops the request and leaves nothing behind."""
     try:
         async with asyncio.timeout(source.deadline_s):
-            found = await source.find(access)
+            detected = await source.find(access)
     except TimeoutError:
         late = issues.LATE.error(source=source.name, seconds=f"{source.deadline_s:g}")
         if isinstance(source, CachingSource):
-            source.keep_late(late.message)
+            source.cache_timeout(late.message)
         return ProbeResult(None, late.message)
     except PrecastError as error:
         return ProbeResult(None, error.message)
-    except Exception as error:  # noqa: BLE001 - the boundary to a source: what it did not foresee must not end the boot
+    except Exception as error:  # noqa: BLE001 - the boundary to a source: an unexpected error must not end the boot
         return ProbeResult(
             None, issues.UNFIT.error(source=source.name, problem=f"{type(error).__name__}: {error}").message
         )
-    return ProbeResult(found) if found is not None else ProbeResult(None, NOT_HERE, is_absent=True)
+    return ProbeResult(detected) if detected is not None else ProbeResult(None, NOT_HERE, is_absent=True)

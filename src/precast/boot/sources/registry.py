@@ -1,4 +1,4 @@
-"""Every data source by name. A source is imported when it is chosen: most machines ask few."""
+"""All data sources by name. A source is imported when it is chosen, since most machines need few."""
 
 import importlib
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ SOURCE_CLASSES: Mapping[str, str] = {
     "ec2": "ec2:Ec2",
     "plain": "plain:Plain",
 }
-# How cloud-init's datasource_list and `ds=` call them, in small letters, where that differs.
+# The names in cloud-init's datasource_list and `ds=`, in lower case, where they differ from ours.
 OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "nocloud": ("nocloud", "nocloud-net"),
     "nocloud-net": ("nocloud", "nocloud-net"),
@@ -29,7 +29,7 @@ OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
 
 
 def make_source(name: str, address: str = "") -> Source:
-    """A source, with its usual address unless another is given."""
+    """Make a source, with its default address unless another is given."""
     module, _, cls = SOURCE_CLASSES[name].partition(":")
     made: Source = getattr(importlib.import_module(f"precast.boot.sources.{module}"), cls)(
         *([address] if address else [])

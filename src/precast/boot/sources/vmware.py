@@ -1,4 +1,4 @@
-"""VMware: what the host set as guestinfo, which the guest's tools hand out."""
+"""VMware: reads the guestinfo variables that the host set, through the guest's tools."""
 
 import gzip
 import zlib
@@ -33,15 +33,15 @@ class VMware:
         return firmware.judge_likelihood(self.name, evidence)
 
     async def find(self, access: MachineAccess) -> DetectedSource | None:
-        found = {name: await _read_value(access, name) for name in ("metadata", "userdata", "vendordata")}
-        if not any(found.values()):
+        contents = {name: await _read_value(access, name) for name in ("metadata", "userdata", "vendordata")}
+        if not any(contents.values()):
             return None
         where = "guestinfo.metadata"
-        meta = documents.read_map(where, found["metadata"] or b"")
+        meta = documents.read_map(where, contents["metadata"] or b"")
         values = documents.keep_known_values(
             where,
             {
-                # As cloud-init has it: the machine's own number, where the host gives none.
+                # Like cloud-init: the machine's UUID, if the host sets no instance id.
                 Capability.INSTANCE_ID: meta.get("instance-id")
                 or access.evidence.dmi_value("product_uuid").lower()
                 or "iid-vmware",
@@ -49,8 +49,8 @@ class VMware:
                 Capability.PUBLIC_KEYS: documents.read_keys(
                     f"public_keys in {where}", meta.get("public-keys-data") or meta.get("public_keys")
                 ),
-                Capability.USER_DATA: found["userdata"],
-                Capability.VENDOR_DATA: found["vendordata"],
+                Capability.USER_DATA: contents["userdata"],
+                Capability.VENDOR_DATA: contents["vendordata"],
                 Capability.NETWORK_CONFIG: _read_network(where, meta),
                 Capability.PLATFORM: "vmware",
                 Capability.METADATA: meta,
@@ -61,7 +61,7 @@ class VMware:
 
 async def _read_value(access: MachineAccess, name: str) -> bytes | None:
     text = await _run_info_get(access, name)
-    if not text or text in (b"---", b" "):  # how it says that a value was taken away
+    if not text or text in (b"---", b" "):  # guestinfo's marks of a deleted value
         return None
     encoding = (await _run_info_get(access, f"{name}.encoding") or b"").decode(errors="replace").strip()
     return decode_value(f"guestinfo.{name}", text, encoding)
@@ -72,34 +72,34 @@ async def _run_info_get(access: MachineAccess, name: str) -> bytes | None:
         ["vmware-rpctool", f"info-get guestinfo.{name}"],
         ["vmtoolsd", "--cmd", f"info-get guestinfo.{name}"],
     ):
-        found = await access.command(words, MAX_BYTES)
-        if found is not None:
-            return found.rstrip(b"\n")
+        output = await access.command(words, MAX_BYTES)
+        if output is not None:
+            return output.rstrip(b"\n")
     return None
 
 
 def decode_value(where: str, data: bytes, encoding: str) -> bytes:
-    """What an encoded value holds, no more than MAX_BYTES of it. Raises InputError BOOT-101, BOOT-104."""
+    """Decode a value, up to MAX_BYTES. Raises InputError BOOT-101, BOOT-104."""
     if encoding not in ("gzip+base64", "gz+b64"):
         return documents.decode_bytes(where, data, encoding)
     packed = documents.decode_bytes(where, data, "base64")
     try:
         unpacked = zlib.decompressobj(wbits=31).decompress(packed, MAX_BYTES + 1)
     except (zlib.error, gzip.BadGzipFile):
-        raise issues.BAD_DOCUMENT.error(where=where, reason="it is no gzip") from None
+        raise issues.BAD_DOCUMENT.error(where=where, reason="it is not gzip") from None
     if len(unpacked) > MAX_BYTES:
         raise issues.TOO_LARGE.error(where=where, limit=MAX_BYTES)
     return unpacked
 
 
 def _read_network(where: str, meta: dict[str, Any]) -> dict[str, Any] | None:
-    """A map, or a text that may be encoded; with or without `config` around it."""
+    """Read the network config: a map, or a text that may be encoded; with or without an enclosing `config`."""
     given = meta.get("network")
     if isinstance(given, str):
         encoding = documents.expect(f"network.encoding in {where}", meta.get("network.encoding") or "", str)
         given = documents.read_map(f"network in {where}", decode_value(f"network in {where}", given.encode(), encoding))
     if given is None:
         return None
-    found = documents.expect(f"network in {where}", given, dict)
-    inner = found.get("config", found) if "version" not in found else found
+    document = documents.expect(f"network in {where}", given, dict)
+    inner = document.get("config", document) if "version" not in document else document
     return documents.expect(f"network in {where}", inner, dict)

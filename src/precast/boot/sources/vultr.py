@@ -1,4 +1,4 @@
-"""Vultr: one document has everything."""
+"""Vultr: one document contains all metadata."""
 
 from typing import Any
 
@@ -49,10 +49,10 @@ class Vultr(MetadataSource):
                 Capability.METADATA: meta,
             },
         )
-        network = documents.convert_lazily(where, clouds.vultr, meta.get("interfaces") or [])
+        network = documents.convert_lazily(where, clouds.convert_vultr, meta.get("interfaces") or [])
         return SourceData(client.base, values, {Capability.NETWORK_CONFIG: network})
 
 
 def _read_data(where: str, name: str, meta: dict[str, Any]) -> bytes:
-    """A text; where there is none the service has an empty list."""
+    """Return a text as bytes; the service has an empty list instead of a missing text."""
     return documents.decode_bytes(f"{name} in {where}", meta.get(name) or "")

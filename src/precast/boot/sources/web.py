@@ -1,7 +1,7 @@
-"""Asks one HTTP server one question, over the event loop and nothing else: no pool, no cache, no proxy, no redirects.
+"""Sends one HTTP request, with asyncio only: no connection pool, no cache, no proxy, no redirects.
 
-A metadata service is a stranger at a well-known address. The answer is bounded in size, headers included, and the time for all of it is one
-deadline: a server that sends a byte a second gains nothing. `unix:///run/socket:/path` reaches a local socket.
+A metadata service is an untrusted server at a well-known address. The response is bounded in size, headers included, and one deadline
+covers all of it, so a server that sends a byte a second cannot delay a boot. `unix:///run/socket:/path` addresses a local socket.
 """
 
 import asyncio
@@ -35,9 +35,9 @@ class _Address(NamedTuple):
 async def ask(
     url: str, method: str, headers: Mapping[str, str], body: bytes, max_bytes: int, context: "ssl.SSLContext | None"
 ) -> HttpAnswer:
-    """One question. The caller sets the deadline; cancelling closes the connection.
+    """Send a request and return the response. The caller sets the deadline; cancelling closes the connection.
 
-    Raises OSError or EOFError if nobody answers to the end, InputError BOOT-101, BOOT-102, BOOT-103, BOOT-107.
+    Raises OSError or EOFError without a complete response, InputError BOOT-101, BOOT-102, BOOT-103, BOOT-107.
     """
     address = _parse_url(url)
     reader, writer = await _connect(address, context)
@@ -65,34 +65,34 @@ def _parse_url(url: str) -> _Address:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise issues.BAD_ADDRESS.error(url=url, reason="it is neither http nor https")
     if "@" in parts.netloc or not url.isascii() or not url.isprintable() or " " in url:
-        raise issues.BAD_ADDRESS.error(url=url, reason="it has a user, a blank or an odd character in it")
+        raise issues.BAD_ADDRESS.error(url=url, reason="it contains a user name, a blank or a non-ASCII character")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return _Address(parts.hostname, port, target, parts.scheme == "https")
 
 
 async def _look_up(host: str, port: int) -> str:
-    """The first address of a name.
+    """Return the first address of a host name.
 
-    In a thread that nobody waits for at the end: the event loop's own would keep a boot until the resolver gives up.
+    It uses a daemon thread: the event loop's own executor would delay the end of a boot until the resolver gives up.
     """
     loop = asyncio.get_running_loop()
-    found: asyncio.Future[str] = loop.create_future()
+    resolved: asyncio.Future[str] = loop.create_future()
 
     def tell(act: Callable[[], None]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(lambda: None if found.done() else act())
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nothing awaits the result
+            loop.call_soon_threadsafe(lambda: None if resolved.done() else act())
 
     def look() -> None:
         try:
             rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             failure = error if isinstance(error, OSError) else OSError(str(error))
-            tell(lambda: found.set_exception(failure))
+            tell(lambda: resolved.set_exception(failure))
         else:
-            tell(lambda: found.set_result(str(rows[0][4][0])))
+            tell(lambda: resolved.set_result(str(rows[0][4][0])))
 
     threading.Thread(target=look, name=f"look up {host}", daemon=True).start()
-    return await found
+    return await resolved
 
 
 def _is_literal(host: str) -> bool:
@@ -178,15 +178,15 @@ async def _read_chunks(url: str, reader: asyncio.StreamReader, max_bytes: int) -
             return bytes(data)
         data += await reader.readexactly(size)
         if await reader.readexactly(2) != b"\r\n":
-            raise issues.BAD_HTTP.error(url=url, reason="its chunks do not end where they say")
+            raise issues.BAD_HTTP.error(url=url, reason="a chunk does not have its declared size")
 
 
 async def _read_chunk_size(url: str, reader: asyncio.StreamReader) -> int:
-    """In the digits that HTTP writes it with; what stands behind a semicolon is for somebody else."""
+    """Read the hexadecimal size of a chunk; extensions after a semicolon are ignored."""
     try:
         digits = (await reader.readuntil(b"\n")).split(b";")[0].strip()
     except asyncio.LimitOverrunError:
         digits = b""
     if not re.fullmatch(rb"[0-9A-Fa-f]{1,16}", digits):
-        raise issues.BAD_HTTP.error(url=url, reason="its chunks have no size")
+        raise issues.BAD_HTTP.error(url=url, reason="a chunk has no valid size")
     return int(digits, 16)

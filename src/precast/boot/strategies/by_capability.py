@@ -1,6 +1,6 @@
-"""Selects by what is wanted: a source that offers none of it is not loaded, and if nothing is wanted none is.
+"""Selects sources by the capabilities that modules need: a source that offers none of them is not asked.
 
-Whose machine this is counts as wanted as soon as anything is: without it nobody could be believed.
+If any capability is needed, the instance id is needed too: without it the trust rules cannot believe any source.
 """
 
 from collections.abc import Collection, Iterable
@@ -16,7 +16,7 @@ class ByCapability:
         self._wanted = frozenset(wanted) | ({Capability.INSTANCE_ID} if wanted else frozenset())
 
     def select(self, sources: Iterable[Source]) -> tuple[list[Source], list[Source]]:
-        """Those that offer something of it, and the others, both in the order given."""
+        """Split the sources into those that offer a needed capability and the others; both keep their order."""
         chosen: list[Source] = []
         spared: list[Source] = []
         for source in sources:

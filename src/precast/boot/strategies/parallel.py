@@ -1,4 +1,4 @@
-"""All sources at once: each is yielded as soon as it has ended, so that the time is that of the slowest one needed, not the sum."""
+"""Asks all sources concurrently and yields each as it answers: a search takes as long as the slowest needed source, not as all of them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -8,12 +8,12 @@ from precast.boot.sources.probes import ProbeResult, probe
 
 
 class Parallel:
-    """Asks all; whoever has enough stops iterating, and the others are asked no further."""
+    """Asks all sources. When the caller stops iterating, the pending requests are cancelled."""
 
     async def search(
         self, sources: Iterable[Source], access: MachineAccess
     ) -> AsyncIterator[tuple[Source, ProbeResult]]:
-        """Each source with what came of it, in the order in which they end."""
+        """Yield each source with its result, in the order in which they answer."""
         asking = {asyncio.ensure_future(probe(source, access)): source for source in sources}
         left = set(asking)
         try:

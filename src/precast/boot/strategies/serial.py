@@ -1,4 +1,4 @@
-"""One source after the other, in the order given. Slow where some are silent; for a machine whose sources disturb each other."""
+"""Asks one source after the other, in the given order. Slow if some are silent; it is for machines whose sources disturb each other."""
 
 from collections.abc import AsyncIterator, Iterable
 
@@ -7,11 +7,11 @@ from precast.boot.sources.probes import ProbeResult, probe
 
 
 class Serial:
-    """Asks the next only when the one before has ended; whoever has enough stops iterating."""
+    """Asks a source only after the previous one has answered. The caller stops iterating when it has enough."""
 
     async def search(
         self, sources: Iterable[Source], access: MachineAccess
     ) -> AsyncIterator[tuple[Source, ProbeResult]]:
-        """Each source with what came of it, in the order given."""
+        """Yield each source with its result, in the given order."""
         for source in sources:
             yield source, await probe(source, access)

@@ -1,1 +1,1 @@
-"""User data: from the bytes of a data source to one merged configuration and the scripts that came with it."""
+"""User data: from the bytes of a data source to one merged configuration and its scripts."""

@@ -1,17 +1,17 @@
-"""What user data is made of once it has been unpacked."""
+"""The content of user data after all of its parts were read."""
 
 import enum
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from precast.boot.modules.shapes import Finding
+from precast.boot.modules.schema import Finding
 
 
 class ScriptKind(enum.Enum):
-    """When a script of the user data runs: a boothook as early as possible at every boot, all others at the end."""
+    """When a script runs: a boothook as early as possible at every boot, all others at the end."""
 
     BOOTHOOK = "boothook"
-    SCRIPT = "script"  # once for an instance
+    SCRIPT = "script"  # once per instance
     PER_INSTANCE = "per-instance"
     PER_BOOT = "per-boot"
     PER_ONCE = "per-once"
@@ -26,7 +26,7 @@ class Script(NamedTuple):
 
 @dataclass(slots=True)
 class UserData:
-    """One configuration, the scripts in their order, and what was found wrong (places are those of the parts)."""
+    """The merged configuration, the scripts in order, and the problems, with positions in their parts."""
 
     config: dict[str, Any] = field(default_factory=dict)
     scripts: list[Script] = field(default_factory=list)

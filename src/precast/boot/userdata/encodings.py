@@ -1,4 +1,4 @@
-"""Unpacks user data: gzip, base64 and MIME, within limits. What is packed small may be endless: it is measured while it is unpacked."""
+"""Decodes user data: gzip, base64 and MIME, within limits. Compressed data may expand without end, so its size is checked meanwhile."""
 
 import base64
 import binascii
@@ -17,9 +17,9 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/\s]+={0,2}\s*")
 
 
 class UserDataPart(NamedTuple):
-    """A part as it came: its type (empty if nobody said), name, content, headers of interest in lower case.
+    """A part before it is parsed: its content type (empty if unknown), name, content, and headers in lower case.
 
-    Not `is_named`: nobody gave it a name, so it has one that says where it was found.
+    Without `is_named` it has no name of its own, and `name` is a number or the address it came from.
     """
 
     content_type: str
@@ -30,7 +30,7 @@ class UserDataPart(NamedTuple):
 
 
 def extract_parts(data: bytes, name: str) -> Iterator[UserDataPart]:
-    """The parts of user data, one or many. Raises InputError BOOT-301 or BOOT-304."""
+    """Yield the parts of user data. Raises InputError BOOT-301 or BOOT-304."""
     plain = decode(data, name)
     if is_message(plain):
         yield from _split_message(plain, name)
@@ -39,7 +39,7 @@ def extract_parts(data: bytes, name: str) -> Iterator[UserDataPart]:
 
 
 def decode(data: bytes, name: str) -> bytes:
-    """Without compression, and without base64 around something known."""
+    """Decompress the data, and decode base64 if the result is of a known kind."""
     data = gunzip(data, name)
     if kinds.find_kind_by_beginning(data) is None and not is_message(data) and _BASE64.fullmatch(data[: 1 << 20]):
         try:
@@ -52,7 +52,7 @@ def decode(data: bytes, name: str) -> bytes:
 
 
 def gunzip(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> bytes:
-    """What is compressed, or the data as it is if it is not. Members that follow one another are all read."""
+    """Decompress the data, all gzip members of it; data that is not compressed is returned unchanged."""
     out = b""
     while data[:2] == _GZIP:
         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -61,7 +61,7 @@ def gunzip(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> bytes:
         except zlib.error as error:
             raise issues.BAD_PACKING.error(what=name, reason=error) from None
         if len(out) > max_bytes:
-            raise issues.TOO_MUCH.error(what=f"what {name} unpacks to", limit=f"{max_bytes} bytes")
+            raise issues.TOO_MUCH.error(what=f"the decompressed size of {name}", limit=f"{max_bytes} bytes")
         if not unpacker.eof:
             raise issues.BAD_PACKING.error(what=name, reason="it ends too early")
         data = unpacker.unused_data
@@ -91,5 +91,5 @@ def _split_message(data: bytes, name: str) -> Iterator[UserDataPart]:
 
 
 def _decode_payload(part: Message) -> bytes:
-    found = part.get_payload(decode=True)
-    return found if isinstance(found, bytes) else b""
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""

@@ -1,7 +1,7 @@
-"""The expressions of templates: a small part of Jinja's, evaluated while they are parsed, within limits.
+"""The expressions of templates: a subset of Jinja's, evaluated while they are parsed, within limits.
 
-Values are plain data, and nothing of Python can be reached from them: an attribute is a key of a mapping, and the methods are a closed
-list. Every step is counted, and nothing grows beyond a bound, so that a template ends.
+Values are plain data without access to Python's objects: an attribute is a key of a mapping, and the methods are a closed list. Every
+step is counted and every value bounded, so that a template terminates.
 """
 
 import re
@@ -16,10 +16,10 @@ from precast.boot.userdata.expression_values import (
     Missing,
     TemplateError,
     calculate,
-    called,
+    call_function,
     compare,
-    member,
-    part,
+    get_member,
+    slice_value,
 )
 
 MAX_STEPS: Final = 200_000
@@ -43,22 +43,22 @@ class Token(NamedTuple):
     value: str
 
 
-def tokens_of(text: str) -> list[Token]:
-    """The tokens of an expression. Raises TemplateError."""
-    found: list[Token] = []
+def tokenize(text: str) -> list[Token]:
+    """Split an expression into tokens. Raises TemplateError."""
+    tokens: list[Token] = []
     at = 0
     text = text.rstrip()
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
             raise TemplateError(f"{text[at : at + 10].strip()!r} is not understood")
-        found.append(Token(match.lastgroup, match[match.lastgroup]))
+        tokens.append(Token(match.lastgroup, match[match.lastgroup]))
         at = match.end()
-    return found
+    return tokens
 
 
 class Budget:
-    """What a template may still do."""
+    """The steps that a template may still take."""
 
     def __init__(self) -> None:
         self._steps = MAX_STEPS
@@ -69,7 +69,7 @@ class Budget:
             raise TemplateError(f"it needs more than {MAX_STEPS} steps")
 
     @staticmethod
-    def bounded(value: Any) -> Any:
+    def check_size(value: Any) -> Any:
         if isinstance(value, str | list) and len(value) > MAX_LENGTH:
             raise TemplateError(f"a value is longer than {MAX_LENGTH}")
         if isinstance(value, int) and value.bit_length() > 256:
@@ -78,7 +78,7 @@ class Budget:
 
 
 class Expression:
-    """One expression over some variables. What is not taken of a choice is read and not done."""
+    """One expression over some variables. The branch of a condition that does not apply is parsed but not evaluated."""
 
     def __init__(self, tokens: list[Token], variables: Mapping[str, Any], budget: Budget) -> None:
         self._tokens = tokens
@@ -86,10 +86,10 @@ class Expression:
         self._variables = variables
         self._budget = budget
         self._depth = 0
-        self._idle = 0
+        self._ignored_depth = 0
 
-    def whole(self) -> Any:
-        """The value of all of it. Raises TemplateError."""
+    def evaluate(self) -> Any:
+        """Evaluate the whole expression. Raises TemplateError."""
         value = self.value()
         if self._at < len(self._tokens):
             raise TemplateError(f"{self._tokens[self._at].value!r} is not expected here")
@@ -99,10 +99,10 @@ class Expression:
         self._depth += 1
         if self._depth > 50:
             raise TemplateError("it is nested too deeply")
-        value = self._or()
-        while self._takes("if"):
-            condition = self._or()
-            other = self.value() if self._takes("else") else Missing("else")
+        value = self._read_or()
+        while self._take("if"):
+            condition = self._read_or()
+            other = self.value() if self._take("else") else Missing("else")
             value = value if condition else other
         self._depth -= 1
         return value
@@ -119,184 +119,184 @@ class Expression:
         self._budget.spend()
         return token
 
-    def _sees(self, *values: str) -> bool:
+    def _is_next(self, *values: str) -> bool:
         return (
             self._at < len(self._tokens)
             and self._tokens[self._at].kind != "text"
             and self._tokens[self._at].value in values
         )
 
-    def _takes(self, *values: str) -> str:
-        return self._next().value if self._sees(*values) else ""
+    def _take(self, *values: str) -> str:
+        return self._next().value if self._is_next(*values) else ""
 
-    def _must(self, value: str) -> None:
-        if not self._takes(value):
+    def _require(self, value: str) -> None:
+        if not self._take(value):
             raise TemplateError(f"{value!r} is missing")
 
     # From the weakest operator to the strongest
 
-    def _or(self) -> Any:
-        value = self._and()
-        while self._takes("or"):
-            other = self._idly(self._and, bool(value))
+    def _read_or(self) -> Any:
+        value = self._read_and()
+        while self._take("or"):
+            other = self._read_operand(self._read_and, bool(value))
             value = value or other
         return value
 
-    def _and(self) -> Any:
-        value = self._not()
-        while self._takes("and"):
-            other = self._idly(self._not, not value)
+    def _read_and(self) -> Any:
+        value = self._read_not()
+        while self._take("and"):
+            other = self._read_operand(self._read_not, not value)
             value = value and other
         return value
 
-    def _idly(self, read: Callable[[], Any], is_idle: bool) -> Any:
-        """Read an operand; if it does not count it is only read, and cannot be wrong."""
-        self._idle += is_idle
+    def _read_operand(self, read: Callable[[], Any], is_idle: bool) -> Any:
+        """Read an operand; with `is_idle` it is only parsed, and cannot fail."""
+        self._ignored_depth += is_idle
         value = read()
-        self._idle -= is_idle
+        self._ignored_depth -= is_idle
         return value
 
-    def _done(self, do: Callable[..., Any], *arguments: Any) -> Any:
-        """What an operation gives; nothing where it does not count."""
-        return Missing("") if self._idle else self._budget.bounded(do(*arguments))
+    def _compute(self, do: Callable[..., Any], *arguments: Any) -> Any:
+        """Compute an operation; the result is missing where the operand is only parsed."""
+        return Missing("") if self._ignored_depth else self._budget.check_size(do(*arguments))
 
-    def _not(self) -> Any:
-        return not self._not() if self._takes("not") else self._comparison()
+    def _read_not(self) -> Any:
+        return not self._read_not() if self._take("not") else self._read_comparison()
 
-    def _comparison(self) -> Any:
-        value = self._sum()
-        while self._sees("==", "!=", "<", ">", "<=", ">=", "in", "not", "is"):
+    def _read_comparison(self) -> Any:
+        value = self._read_sum()
+        while self._is_next("==", "!=", "<", ">", "<=", ">=", "in", "not", "is"):
             sign = self._next().value
             if sign == "is":
-                value = self._test(value)
+                value = self._read_test(value)
                 continue
             if sign == "not":
-                self._must("in")
-            value = self._done(compare, sign, value, self._sum())
+                self._require("in")
+            value = self._compute(compare, sign, value, self._read_sum())
         return value
 
-    def _test(self, value: Any) -> bool:
-        is_not = bool(self._takes("not"))
+    def _read_test(self, value: Any) -> bool:
+        is_not = bool(self._take("not"))
         name = self._next("name").value
         test = TESTS.get(name)
         if test is None:
             raise TemplateError(f"there is no test {name}")
         return test(value) is not is_not
 
-    def _sum(self) -> Any:
-        value = self._product()
-        while sign := self._takes("+", "-", "~"):
-            value = self._done(calculate, sign, value, self._product())
+    def _read_sum(self) -> Any:
+        value = self._read_product()
+        while sign := self._take("+", "-", "~"):
+            value = self._compute(calculate, sign, value, self._read_product())
         return value
 
-    def _product(self) -> Any:
-        value = self._unary()
-        while sign := self._takes("*", "/", "//", "%"):
-            other = self._unary()
+    def _read_product(self) -> Any:
+        value = self._read_unary()
+        while sign := self._take("*", "/", "//", "%"):
+            other = self._read_unary()
             if sign == "*" and (isinstance(value, str | list) or isinstance(other, str | list)):
                 raise TemplateError("only numbers are multiplied")
-            value = self._done(calculate, sign, value, other)
+            value = self._compute(calculate, sign, value, other)
         return value
 
-    def _unary(self) -> Any:
-        if self._takes("-"):
-            return self._done(calculate, "-", 0, self._unary())
-        return self._filtered(self._postfix(self._primary()))
+    def _read_unary(self) -> Any:
+        if self._take("-"):
+            return self._compute(calculate, "-", 0, self._read_unary())
+        return self._read_filters(self._read_postfix(self._read_primary()))
 
-    def _filtered(self, value: Any) -> Any:
-        while self._takes("|"):
+    def _read_filters(self, value: Any) -> Any:
+        while self._take("|"):
             name = self._next("name").value
-            arguments = self._arguments() if self._sees("(") else []
-            found = FILTERS.get(name)
-            if found is None:
+            arguments = self._read_arguments() if self._is_next("(") else []
+            function = FILTERS.get(name)
+            if function is None:
                 raise TemplateError(f"there is no filter {name}")
-            value = self._done(called, name, found, [value, *arguments])
+            value = self._compute(call_function, name, function, [value, *arguments])
         return value
 
-    def _postfix(self, value: Any) -> Any:
+    def _read_postfix(self, value: Any) -> Any:
         while True:
-            if self._takes("."):
+            if self._take("."):
                 token = self._next()
-                if self._sees("("):
-                    value = self._method(value, token.value)
+                if self._is_next("("):
+                    value = self._read_method(value, token.value)
                 else:
-                    value = member(value, int(token.value) if token.kind == "number" else token.value)
-            elif self._takes("["):
-                value = self._subscript(value)
+                    value = get_member(value, int(token.value) if token.kind == "number" else token.value)
+            elif self._take("["):
+                value = self._read_subscript(value)
             else:
                 return value
 
-    def _subscript(self, value: Any) -> Any:
-        start = None if self._sees(":") else self.value()
-        if self._takes(":"):
-            end = None if self._sees("]") else self.value()
-            self._must("]")
-            return self._done(part, value, start, end)
-        self._must("]")
-        return member(value, start)
+    def _read_subscript(self, value: Any) -> Any:
+        start = None if self._is_next(":") else self.value()
+        if self._take(":"):
+            end = None if self._is_next("]") else self.value()
+            self._require("]")
+            return self._compute(slice_value, value, start, end)
+        self._require("]")
+        return get_member(value, start)
 
-    def _method(self, value: Any, name: str) -> Any:
-        arguments = self._arguments()
-        found = METHODS.get(name)
-        if found is not None and isinstance(value, Missing):
+    def _read_method(self, value: Any, name: str) -> Any:
+        arguments = self._read_arguments()
+        method = METHODS.get(name)
+        if method is not None and isinstance(value, Missing):
             return Missing(f"{value.name}.{name}()")
-        if found is None or not (isinstance(value, found[0]) or self._idle):
+        if method is None or not (isinstance(value, method[0]) or self._ignored_depth):
             raise TemplateError(f"there is no method {name} here")
-        return self._done(called, name, found[1], [value, *arguments])
+        return self._compute(call_function, name, method[1], [value, *arguments])
 
-    def _arguments(self) -> list[Any]:
-        self._must("(")
-        return self._items(")")
+    def _read_arguments(self) -> list[Any]:
+        self._require("(")
+        return self._read_items(")")
 
-    def _items(self, end: str) -> list[Any]:
-        found: list[Any] = []
-        while not self._takes(end):
-            if found:
-                self._must(",")
-                if self._takes(end):
+    def _read_items(self, end: str) -> list[Any]:
+        items: list[Any] = []
+        while not self._take(end):
+            if items:
+                self._require(",")
+                if self._take(end):
                     break
-            found.append(self.value())
-        return found
+            items.append(self.value())
+        return items
 
-    def _primary(self) -> Any:
+    def _read_primary(self) -> Any:
         token = self._next()
         if token.kind == "number":
-            return float(token.value) if "." in token.value else self._budget.bounded(int(token.value[:100]))
+            return float(token.value) if "." in token.value else self._budget.check_size(int(token.value[:100]))
         if token.kind == "text":
-            return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), token.value[1:-1])
+            return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), token.value[1:-1])
         if token.value == "(":
             value = self.value()
-            if self._sees(","):
-                self._must(",")
-                return [value, *self._items(")")]
-            self._must(")")
+            if self._is_next(","):
+                self._require(",")
+                return [value, *self._read_items(")")]
+            self._require(")")
             return value
         if token.value == "[":
-            return self._items("]")
+            return self._read_items("]")
         if token.value == "{":
-            return self._mapping()
+            return self._read_mapping()
         if token.kind != "name":
             raise TemplateError(f"{token.value!r} is not expected here")
-        return self._name(token.value)
+        return self._read_name(token.value)
 
-    def _mapping(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        while not self._takes("}"):
-            if found:
-                self._must(",")
+    def _read_mapping(self) -> dict[str, Any]:
+        mapping: dict[str, Any] = {}
+        while not self._take("}"):
+            if mapping:
+                self._require(",")
             key = self.value()
-            self._must(":")
-            found[str(key)] = self.value()
-        return found
+            self._require(":")
+            mapping[str(key)] = self.value()
+        return mapping
 
-    def _name(self, name: str) -> Any:
+    def _read_name(self, name: str) -> Any:
         if name in _CONSTANTS:
             return _CONSTANTS[name]
-        if name == "range" and self._sees("("):
-            numbers = self._arguments()
+        if name == "range" and self._is_next("("):
+            numbers = self._read_arguments()
             if not numbers or not all(type(each) is int for each in numbers) or len(numbers) > 3:
                 raise TemplateError("range takes one to three numbers")
-            counted = called("range", range, numbers)
+            counted = call_function("range", range, numbers)
             self._budget.spend(len(counted))
             return list(counted)
         return self._variables.get(name, Missing(name))

@@ -1,18 +1,18 @@
-"""What can be wrong with user data as a whole. Codes 300 to 349."""
+"""Errors of user data as a whole. Codes 300 to 349."""
 
 from precast.base.errors import Issue, Kind
 
 BAD_YAML = Issue(
     "BOOT-300",
     Kind.INPUT,
-    "this is no YAML: {problem}",
+    "this is not valid YAML: {problem}",
     "check the indentation and the quotes here and in the line above",
 )
 TOO_MUCH = Issue(
     "BOOT-301",
     Kind.INPUT,
     "{what} is more than {limit}",
-    "make it smaller, or fetch what is large in a script",
+    "make it smaller, or download large content in a script",
 )
 NOT_A_MAPPING = Issue(
     "BOOT-302",
@@ -23,19 +23,19 @@ NOT_A_MAPPING = Issue(
 BAD_MERGE = Issue(
     "BOOT-303",
     Kind.INPUT,
-    "{how} does not say how to merge",
+    "{how} is not a valid merge rule",
     "write it as list(append)+dict(recurse_list)+str()",
 )
 BAD_PACKING = Issue(
     "BOOT-304",
     Kind.INPUT,
-    "{what} cannot be unpacked: {reason}",
-    "pack it again",
+    "{what} cannot be decoded: {reason}",
+    "compress or encode it again",
 )
 NO_KIND = Issue(
     "BOOT-305",
     Kind.INPUT,
-    "{part} begins with nothing that is known, so it is left alone",
+    "{part} does not begin with a known header, so it is ignored",
     "begin it with #cloud-config, or with #! and an interpreter",
 )
 NOT_INCLUDED = Issue(
@@ -47,14 +47,14 @@ NOT_INCLUDED = Issue(
 NOT_RUN = Issue(
     "BOOT-307",
     Kind.INPUT,
-    "{part} is of a kind that is not run: {kind}",
+    "{part} has a kind that is not supported: {kind}",
     "{hint}",
 )
 BAD_TEMPLATE = Issue(
     "BOOT-308",
     Kind.INPUT,
     "line {line} of the template: {problem}",
-    "what templates may have: docs/reference/boot-keys.md",
+    "docs/reference/boot-keys.md lists the supported template syntax",
 )
 BAD_PATCH = Issue(
     "BOOT-309",

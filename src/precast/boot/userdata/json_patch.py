@@ -1,4 +1,4 @@
-"""Applies a JSON patch (RFC 6902) to the configuration so far: what `#cloud-config-jsonp` asks for."""
+"""Applies a JSON patch (RFC 6902) to the configuration merged so far, for `#cloud-config-jsonp`."""
 
 import copy
 import json
@@ -10,13 +10,13 @@ _MAX_OPERATIONS = 1000
 
 
 def apply_patch(config: dict[str, Any], text: str) -> dict[str, Any]:
-    """The configuration with every operation done, or none. Raises InputError BOOT-309."""
+    """Return the configuration with all operations applied; if one fails, none is. Raises InputError BOOT-309."""
     try:
         operations = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise issues.BAD_PATCH.error(problem=error) from None
     if not isinstance(operations, list) or len(operations) > _MAX_OPERATIONS:
-        raise issues.BAD_PATCH.error(problem=f"it is no list of at most {_MAX_OPERATIONS} operations")
+        raise issues.BAD_PATCH.error(problem=f"it is not a list of at most {_MAX_OPERATIONS} operations")
     patched: Any = copy.deepcopy(config)
     for each in operations:
         try:
@@ -24,7 +24,7 @@ def apply_patch(config: dict[str, Any], text: str) -> dict[str, Any]:
         except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
             raise issues.BAD_PATCH.error(problem=f"{json.dumps(each)[:100]}: {error}") from None
     if not isinstance(patched, dict):
-        raise issues.BAD_PATCH.error(problem="it leaves no mapping")
+        raise issues.BAD_PATCH.error(problem="the result is not a mapping")
     return patched
 
 
@@ -32,7 +32,7 @@ def _apply_operation(whole: Any, operation: dict[str, Any]) -> Any:
     name, path = operation["op"], _parse_pointer(operation["path"])
     if name == "test":
         if _get(whole, path) != operation["value"]:
-            raise ValueError("the value is another one")
+            raise ValueError("the value differs")
         return whole
     if name == "remove":
         return _remove(whole, path)

@@ -1,4 +1,4 @@
-"""What a part of user data is: by its content type, or by how it begins."""
+"""Determines the kind of a part of user data, by its content type or by its first line."""
 
 import enum
 
@@ -18,7 +18,7 @@ class PartKind(enum.Enum):
     ONCE_SCRIPT = "text/x-shellscript-per-once"
 
 
-# Longer beginnings first: one is the start of another.
+# Longer beginnings first: some are prefixes of others.
 _BEGINNINGS = (
     (b"#cloud-config-archive", PartKind.ARCHIVE),
     (b"#cloud-config-jsonp", PartKind.PATCH),
@@ -31,7 +31,7 @@ _BEGINNINGS = (
     (b"#!", PartKind.SCRIPT),
 )
 _TYPES = {kind.value: kind for kind in PartKind} | {"text/x-include-once-url": PartKind.INCLUDE}
-# Types that say nothing, or are known to be said wrongly: the beginning decides.
+# Types that are unspecific or often wrong: for these the beginning decides.
 _VAGUE = ("text/plain", "text/x-not-multipart", "text/x-shellscript", "application/octet-stream", "")
 COMPRESSED = frozenset(
     f"application/{name}"
@@ -47,6 +47,6 @@ def find_kind_by_beginning(data: bytes) -> PartKind | None:
 
 
 def find_kind(content_type: str, data: bytes) -> PartKind | None:
-    """The kind of a part; None if nobody knows it. A type that says something counts more than the beginning."""
-    found = find_kind_by_beginning(data)
-    return found if content_type in _VAGUE else _TYPES.get(content_type, found)
+    """Return the kind of a part; None if it is unknown. A specific content type takes precedence over the beginning."""
+    kind = find_kind_by_beginning(data)
+    return kind if content_type in _VAGUE else _TYPES.get(content_type, kind)

@@ -1,7 +1,7 @@
-"""Merges one cloud-config into another, in the ways that `merge_how` can ask for.
+"""Merges one cloud-config into another, by the rules that `merge_how` selects.
 
-The rules are those that cloud-init users rely on, odd ones included: without a word, a later part replaces whole keys of an earlier one.
-What is there keeps its type: how two values meet is decided by the kind of the older one.
+The rules are cloud-init's, including the surprising ones: by default a later part replaces whole keys of an earlier one. The type of the
+older value determines how two values are merged.
 """
 
 import re
@@ -15,7 +15,7 @@ _LIST_METHODS = ("append", "prepend", "replace", "no_replace")
 
 
 class MergeRules(NamedTuple):
-    """How each kind is merged; None for a kind: the older value stays."""
+    """The settings by type of value; None for a type: the older value stays."""
 
     dicts: frozenset[str] | None = None
     lists: frozenset[str] | None = None
@@ -23,18 +23,18 @@ class MergeRules(NamedTuple):
 
 
 def parse_rules(given: Any) -> MergeRules | None:
-    """How to merge, from what a document says in one of the forms; None if it says nothing. Raises InputError BOOT-303."""
+    """Parse a document's merge rules in any of their formats; None if there are none. Raises InputError BOOT-303."""
     if given is None or given == "":
         return None
     words = _parse_text(given) if isinstance(given, str) else _parse_list(given)
     if not words:
         return None
-    found: dict[str, frozenset[str]] = {}
+    rules: dict[str, frozenset[str]] = {}
     for name, settings in words:
         if name not in ("dict", "list", "str"):
             raise issues.BAD_MERGE.error(how=name)
-        found.setdefault(name, settings)
-    return MergeRules(found.get("dict"), found.get("list"), found.get("str"))
+        rules.setdefault(name, settings)
+    return MergeRules(rules.get("dict"), rules.get("list"), rules.get("str"))
 
 
 def _parse_text(text: str) -> list[tuple[str, frozenset[str]]]:
@@ -43,10 +43,10 @@ def _parse_text(text: str) -> list[tuple[str, frozenset[str]]]:
         word = each.strip()
         if not word:
             continue
-        found = _WORD.fullmatch(word)
-        if found is None:
+        match = _WORD.fullmatch(word)
+        if match is None:
             raise issues.BAD_MERGE.error(how=word)
-        words.append((found[1], frozenset(part.strip() for part in found[2].split(",") if part.strip())))
+        words.append((match[1], frozenset(part.strip() for part in match[2].split(",") if part.strip())))
     return words
 
 
@@ -67,12 +67,12 @@ def _parse_list(given: Any) -> list[tuple[str, frozenset[str]]]:
     return words
 
 
-# What a part without a word of its own does.
+# The rules of a part that has none of its own.
 DEFAULT = MergeRules(frozenset({"replace"}), frozenset(), frozenset())
 
 
 def fill(over: Mapping[Any, Any], under: Mapping[Any, Any]) -> dict[Any, Any]:
-    """A configuration with its gaps filled from one that counts less; mappings are gone into. Neither is changed."""
+    """Return `over` with its missing keys filled from `under`, recursively in mappings. Neither is modified."""
     filled = {**under, **over}
     for key in over.keys() & under.keys():
         if isinstance(over[key], dict) and isinstance(under[key], dict):
@@ -81,7 +81,7 @@ def fill(over: Mapping[Any, Any], under: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def merge(old: Any, new: Any, how: MergeRules) -> Any:
-    """The older value with the newer one merged in. Neither is changed."""
+    """Return the older value with the newer one merged into it. Neither is modified."""
     if isinstance(old, dict) and how.dicts is not None:
         return _merge_dicts(old, new, how, how.dicts) if isinstance(new, dict) else old
     if isinstance(old, list) and how.lists is not None:
@@ -115,7 +115,7 @@ def _merge_lists(old: Sequence[Any], new: Any, how: MergeRules, settings: frozen
     if method == "no_replace" or not isinstance(new, list | dict | str):
         return list(old)
     if method == "prepend":
-        return [*new, *old]  # of a mapping its keys, as cloud-init has it
+        return [*new, *old]  # of a mapping its keys, like cloud-init
     if method == "append":
         return [*old, *new]
     pairs = zip(old, new, strict=False)

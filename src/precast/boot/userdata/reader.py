@@ -1,7 +1,7 @@
-"""From the bytes of a data source to one configuration and the scripts that came with it.
+"""Reads user data: from the bytes of a data source to one configuration and its scripts.
 
-Parts are taken in their order; a part that is wrong is found and left out, and the others still count. Whatever a part includes or
-packs is a part in its place. All of it together is bounded: bytes, parts, and how deep one includes another.
+Parts are read in order; an invalid part becomes a finding and is left out, and the others are used. Included and archived parts take the
+place of the part that contains them. The total is bounded: bytes, parts, and the depth of includes.
 """
 
 import hashlib
@@ -12,12 +12,11 @@ from typing import Any, Final, NamedTuple
 from precast.base import files
 from precast.base.errors import PrecastError
 from precast.base.spans import Source
-from precast.boot.modules.shapes import Finding, kind_of
+from precast.boot.modules.schema import Finding, describe_value
 from precast.boot.userdata import encodings, issues, json_patch, merge, yaml_text
 from precast.boot.userdata.documents import Script, ScriptKind, UserData
 from precast.boot.userdata.encodings import UserDataPart
-from precast.boot.userdata.kinds import PartKind, find_kind_by_beginning
-from precast.boot.userdata.kinds import find_kind
+from precast.boot.userdata.kinds import PartKind, find_kind, find_kind_by_beginning
 
 MAX_PARTS: Final = 500
 MAX_DEPTH: Final = 8
@@ -37,24 +36,24 @@ Fetch = Callable[[str], bytes]  # the content at an address; raises PrecastError
 
 
 class ReaderContext(NamedTuple):
-    """What reading depends on besides the data: how to fetch, values for templates, and which of several machines this is."""
+    """What reading depends on besides the data: how to fetch URLs, the variables of templates, and the launch index."""
 
     fetch: Fetch
     variables: Mapping[str, Any] = {}
     launch_index: int | None = None
-    once_directory: Path | None = None  # where `#include-once` keeps what it got; root-only
+    once_directory: Path | None = None  # where `#include-once` stores its content; root-only
     is_vendor: bool = False
 
 
 def read(data: bytes, circumstances: ReaderContext, name: str = "user-data") -> UserData:
-    """Everything that user data says. What is wrong is in its findings; it never raises for what somebody wrote."""
+    """Read user data. Problems become findings; invalid input never raises."""
     reader = _Reader(circumstances, name)
     reader.read(data, name, 0)
-    return reader.found
+    return reader.result
 
 
 def combine(user: UserData, vendor: UserData, base: Mapping[str, Any]) -> UserData:
-    """One of all: the user's word wins over the vendor's, and both over the image's. A user may do without the vendor's."""
+    """Combine all: user data overrides vendor data, and both override the image's configuration. User data may disable vendor data."""
     wish = user.config.get("vendor_data", base.get("vendor_data"))
     is_enabled = not isinstance(wish, dict) or str(wish.get("enabled", True)).lower() not in ("false", "no", "off", "0")
     config: dict[str, Any] = dict(user.config)
@@ -67,14 +66,14 @@ def combine(user: UserData, vendor: UserData, base: Mapping[str, Any]) -> UserDa
 
 class _Reader:
     def __init__(self, circumstances: ReaderContext, name: str) -> None:
-        self._of = circumstances
+        self._context = circumstances
         self._name = name
         self._parts = 0
         self._bytes = 0
-        self.found = UserData()
+        self.result = UserData()
 
     def read(self, data: bytes, name: str, depth: int) -> None:
-        """Read all parts of some data; what is wrong with one of them is kept."""
+        """Read all parts of some data; problems become findings."""
         try:
             for part in encodings.extract_parts(data, name):
                 self._read_part(part, depth)
@@ -100,7 +99,7 @@ class _Reader:
         if self._bytes > encodings.MAX_BYTES:
             raise issues.TOO_MUCH.error(what="user data as a whole", limit=f"{encodings.MAX_BYTES} bytes")
         if depth > MAX_DEPTH:
-            raise issues.TOO_MUCH.error(what="what includes one another", limit=f"{MAX_DEPTH} levels")
+            raise issues.TOO_MUCH.error(what="the depth of includes", limit=f"{MAX_DEPTH} levels")
 
     def _dispatch_part(self, part: UserDataPart, kind: PartKind | None, depth: int) -> None:
         if kind is None:
@@ -117,7 +116,7 @@ class _Reader:
             self._read_archive(part, depth)
         elif kind is PartKind.PATCH:
             text = _decode_text(part).strip().removeprefix("#cloud-config-jsonp")
-            self.found.config = json_patch.apply_patch(self.found.config, text)
+            self.result.config = json_patch.apply_patch(self.result.config, text)
         else:
             self._read_config(part)
 
@@ -127,24 +126,24 @@ class _Reader:
         if loaded.value is None:
             return
         if not isinstance(loaded.value, dict):
-            kind = kind_of(loaded.value)
+            kind = describe_value(loaded.value)
             raise issues.NOT_A_MAPPING.error(what=part.name, wanted="a mapping", kind=kind)
         config: dict[Any, Any] = dict(loaded.value)
         if not self._is_for_us(config.pop("launch-index", None)):
             return
-        # As cloud-init has it: merge_how before merge_type, and the header only fills what neither says.
+        # Like cloud-init: merge_how before merge_type, and the header only if neither is given.
         how = merge.parse_rules(config.pop("merge_how", None) or config.pop("merge_type", None))
         config.pop("merge_type", None)
         header = merge.parse_rules(part.headers.get("merge-type") or part.headers.get("x-merge-type"))
-        self.found.config = merge.merge(self.found.config, config, how or header or merge.DEFAULT)
-        self.found.findings += loaded.findings
+        self.result.config = merge.merge(self.result.config, config, how or header or merge.DEFAULT)
+        self.result.findings += loaded.findings
 
     def _read_script(self, part: UserDataPart, kind: ScriptKind) -> None:
         content = part.content
         if kind is ScriptKind.BOOTHOOK and find_kind_by_beginning(content) is PartKind.BOOTHOOK:
             content = content.lstrip()[len(b"#cloud-boothook") :].lstrip(b"\r\n")
-        taken = {script.name for script in self.found.scripts}
-        # As cloud-init calls what has no name of its own; scripts run by their names.
+        taken = {script.name for script in self.result.scripts}
+        # cloud-init's name of an unnamed part; scripts run in the order of their names.
         called = f"part-{self._parts:03}" if not part.is_named else part.name
         name = "".join(sign if sign.isalnum() or sign in "._-" else "_" for sign in called).lstrip(".") or "part"
         number = 1
@@ -152,16 +151,18 @@ class _Reader:
         while unique in taken:
             number += 1
             unique = f"{name}-{number}"
-        self.found.scripts.append(Script(unique, content.replace(b"\r\n", b"\n"), kind, self._of.is_vendor))
+        self.result.scripts.append(Script(unique, content.replace(b"\r\n", b"\n"), kind, self._context.is_vendor))
 
     def _read_template(self, part: UserDataPart, depth: int) -> None:
         from precast.boot.userdata import templates  # most user data has none
 
         _, _, rest = _decode_text(part).lstrip("\ufeff").lstrip().partition("\n")
-        rendered = templates.render(rest, self._of.variables)
+        rendered = templates.render(rest, self._context.variables)
         for name in rendered.missing:
-            self.found.findings.append(
-                Finding((), f"{part.name}: there is no {name}", "what there is: precast boot explain", True)
+            self.result.findings.append(
+                Finding(
+                    (), f"{part.name}: there is no variable {name}", "precast boot explain shows the known values", True
+                )
             )
         content = rendered.text.encode()
         kind = find_kind("" if part.content_type == PartKind.TEMPLATE.value else part.content_type, content)
@@ -172,7 +173,9 @@ class _Reader:
     def _read_archive(self, part: UserDataPart, depth: int) -> None:
         loaded = yaml_text.load(Source(part.name, _decode_text(part)))
         if not isinstance(loaded.value, list):
-            raise issues.NOT_A_MAPPING.error(what=part.name, wanted="a list of parts", kind=kind_of(loaded.value))
+            raise issues.NOT_A_MAPPING.error(
+                what=part.name, wanted="a list of parts", kind=describe_value(loaded.value)
+            )
         for at, each in enumerate(loaded.value, 1):
             self._read_part(read_archive_entry(each, f"{part.name}-{at:03}"), depth + 1)
 
@@ -191,13 +194,13 @@ class _Reader:
                     self._add_finding(part.name, error)
 
     def _fetch(self, url: str, is_once: bool) -> bytes:
-        """What is at an address; from the first time, if it is to be got only once."""
-        directory = self._of.once_directory if is_once else None
+        """Return the content at a URL; with `is_once` the stored content of the first time."""
+        directory = self._context.once_directory if is_once else None
         kept = directory / hashlib.sha256(url.encode()).hexdigest() if directory else None
         if kept is not None and kept.exists():
             return kept.read_bytes()
         try:
-            data = self._of.fetch(url)
+            data = self._context.fetch(url)
         except (OSError, ValueError) as error:
             raise issues.NOT_INCLUDED.error(url=url, reason=error) from None
         if kept is not None:
@@ -206,11 +209,11 @@ class _Reader:
         return data
 
     def _is_for_us(self, index: Any) -> bool:
-        """Whether a part is meant for this machine, if it is meant for one of several."""
-        if index is None or self._of.launch_index is None:
+        """Whether a part's launch index, if it has one, is this machine's."""
+        if index is None or self._context.launch_index is None:
             return True
         try:
-            return int(index) == self._of.launch_index
+            return int(index) == self._context.launch_index
         except (TypeError, ValueError):
             return True
 
@@ -219,11 +222,11 @@ class _Reader:
         if error.source is not None and error.span is not None:
             at = error.source.position(error.span.start)
             place = f" line {at.line}, column {at.column}"
-        self.found.findings.append(Finding((), f"{name}{place}: {error.message}", error.hint))
+        self.result.findings.append(Finding((), f"{name}{place}: {error.message}", error.hint))
 
 
 def read_archive_entry(given: Any, name: str) -> UserDataPart:
-    """One entry of an archive: a text, or a mapping with its content."""
+    """Read an entry of an archive: a text, or a mapping with its content."""
     if not isinstance(given, dict):
         content = given if isinstance(given, str | bytes) else ""
         return UserDataPart("", name, content.encode() if isinstance(content, str) else content)
@@ -241,4 +244,4 @@ def _decode_text(part: UserDataPart) -> str:
     try:
         return part.content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise issues.BAD_PACKING.error(what=part.name, reason=f"it is no UTF-8 ({error.reason})") from None
+        raise issues.BAD_PACKING.error(what=part.name, reason=f"it is not UTF-8 ({error.reason})") from None

@@ -1,8 +1,7 @@
-"""Reads YAML safely and within limits, and remembers where everything stands.
+"""Reads YAML safely and within limits, and records the position of every value.
 
-Strangers write it and root reads it: only plain values come out. Events are put together without recursion, because the loaders that
-come with the parser end the process on deep nesting. An alias shares what it names, so that a small text can stand for an endless one:
-what it stands for is counted. Dates stay the text they are written as.
+The text is untrusted and root reads it, so it yields plain values only. Events are composed without recursion, because PyYAML's loaders
+crash the process on deep nesting. Aliases let a small text expand without end, so the expanded values are counted. Dates stay texts.
 """
 
 from typing import Any, Final, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import yaml  # type: ignore[import-untyped]
 
 from precast.base.spans import Source, Span
-from precast.boot.modules.shapes import Finding, Path
+from precast.boot.modules.schema import Finding, Path
 from precast.boot.userdata import issues
 
 MAX_CHARACTERS: Final = 8 << 20
@@ -23,7 +22,7 @@ _MERGE: Final = "tag:yaml.org,2002:merge"
 
 
 class YamlDocument(NamedTuple):
-    """A document: its value, the offset of each key and element by path, and what is odd about it."""
+    """A document: its value, the offset of each key and element by path, and findings about it."""
 
     value: Any
     offsets: dict[Path, int]
@@ -31,7 +30,7 @@ class YamlDocument(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """A value with where it stands and how many values it stands for. Children are pairs or elements."""
+    """A value with its offset and its expanded size in values. Children are pairs or elements."""
 
     kind: str  # scalar, list or map
     offset: int
@@ -40,7 +39,7 @@ class _Node(NamedTuple):
     pairs: tuple[tuple["_Node", "_Node"], ...] = ()
     elements: tuple["_Node", ...] = ()
     is_merge: bool = False
-    depth: int = 0  # levels below it, also those that an alias brings
+    depth: int = 0  # levels below it, including those of aliases
 
 
 class _OpenCollection:
@@ -55,11 +54,11 @@ class _OpenCollection:
 
 
 def load(source: Source) -> YamlDocument:
-    """The first document of a text; its value is None if there is none. Raises InputError BOOT-300 or BOOT-301, with the place."""
+    """Load the first document of a text; its value is None if there is none. Raises InputError BOOT-300 or BOOT-301, with the position."""
     if len(source.text) > MAX_CHARACTERS:
         raise issues.TOO_MUCH.error(source, Span(0, 1), what="this text", limit=f"{MAX_CHARACTERS} characters")
     try:
-        root = _Composer(source).document()
+        root = _Composer(source).compose()
     except yaml.reader.ReaderError as error:
         raise issues.BAD_YAML.error(source, _make_span(source, error.position), problem=error.reason) from None
     except yaml.MarkedYAMLError as error:
@@ -78,7 +77,7 @@ def _make_span(source: Source, index: int) -> Span:
 
 
 class _Composer:
-    """Puts the events of one document together."""
+    """Composes the events of one document into nodes."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -86,18 +85,18 @@ class _Composer:
         self._stack: list[_OpenCollection] = []
         self._scalars = yaml.SafeLoader("")
 
-    def document(self) -> _Node | None:
+    def compose(self) -> _Node | None:
         root: _Node | None = None
         for event in yaml.parse(self._source.text, Loader=_PARSER):
             if isinstance(event, yaml.CollectionStartEvent):
-                self._begin(event)
+                self._open_collection(event)
                 continue
             if isinstance(event, yaml.ScalarEvent):
-                node = self._kept(event.anchor, self._scalar(event))
+                node = self._register_anchor(event.anchor, self._make_scalar(event))
             elif isinstance(event, yaml.AliasEvent):
-                node = self._alias(event)
+                node = self._resolve_alias(event)
             elif isinstance(event, yaml.CollectionEndEvent):
-                node = self._end()
+                node = self._close_collection()
             elif isinstance(event, yaml.DocumentEndEvent):
                 break
             else:
@@ -109,38 +108,38 @@ class _Composer:
             above.items.append(node)
             above.weight += node.weight
             if above.weight > MAX_VALUES:
-                self._fail(event, "what this text stands for", f"{MAX_VALUES} values")
+                self._fail(event, "the expanded text", f"{MAX_VALUES} values")
             if node.depth > MAX_DEPTH:
                 self._fail(event, "the nesting here", f"{MAX_DEPTH} levels")
         return root
 
-    def _begin(self, event: Any) -> None:
+    def _open_collection(self, event: Any) -> None:
         if len(self._stack) >= MAX_DEPTH:
             self._fail(event, "the nesting here", f"{MAX_DEPTH} levels")
         kind = "map" if isinstance(event, yaml.MappingStartEvent) else "list"
         self._stack.append(_OpenCollection(kind, event.start_mark.index, event.anchor))
 
-    def _end(self) -> _Node:
+    def _close_collection(self) -> _Node:
         done = self._stack.pop()
         node = _Node(done.kind, done.offset, done.weight, depth=1 + max((each.depth for each in done.items), default=0))
         if done.kind == "list":
-            return self._kept(done.anchor, node._replace(elements=tuple(done.items)))
+            return self._register_anchor(done.anchor, node._replace(elements=tuple(done.items)))
         pairs = tuple(zip(done.items[::2], done.items[1::2], strict=True))
-        return self._kept(done.anchor, node._replace(pairs=pairs))
+        return self._register_anchor(done.anchor, node._replace(pairs=pairs))
 
-    def _kept(self, anchor: str | None, node: _Node) -> _Node:
+    def _register_anchor(self, anchor: str | None, node: _Node) -> _Node:
         if anchor is not None:
             self._anchors[anchor] = node
         return node
 
-    def _alias(self, event: Any) -> _Node:
+    def _resolve_alias(self, event: Any) -> _Node:
         node = self._anchors.get(event.anchor)
         if node is None:
-            problem = f"nothing is called &{event.anchor} before this"
+            problem = f"there is no anchor &{event.anchor} before this alias"
             raise issues.BAD_YAML.error(self._source, _make_span(self._source, event.start_mark.index), problem=problem)
         return node._replace(offset=event.start_mark.index)
 
-    def _scalar(self, event: Any) -> _Node:
+    def _make_scalar(self, event: Any) -> _Node:
         tag = event.tag
         if tag is None or tag == "!":
             tag = self._scalars.resolve(yaml.ScalarNode, event.value, event.implicit)
@@ -153,7 +152,7 @@ class _Composer:
         try:
             value = self._scalars.construct_object(node)
         except (ValueError, OverflowError):
-            value = event.value  # `!!int` of something else, or a number beyond all bounds
+            value = event.value  # `!!int` of a text that is not a number, or a number that is too large
         return _Node("scalar", offset, 1, value)
 
     def _fail(self, event: Any, what: str, limit: str) -> None:
@@ -163,7 +162,7 @@ class _Composer:
 
 
 def _make_value(node: _Node, path: Path, offsets: dict[Path, int], findings: list[Finding]) -> Any:
-    """The plain value of a node. Its depth is bounded, and no alias can name what it is in."""
+    """Return the plain value of a node. Its depth is bounded, and an alias cannot refer to its own container."""
     offsets.setdefault(path, node.offset)
     if node.kind == "scalar":
         return node.value
@@ -174,8 +173,8 @@ def _make_value(node: _Node, path: Path, offsets: dict[Path, int], findings: lis
     for key, each in node.pairs:
         if key.is_merge:
             for source in each.elements if each.kind == "list" else (each,):
-                found = _make_value(source, (*path, "<<"), offsets, findings)
-                merged = {**found, **merged} if isinstance(found, dict) else merged
+                merged_in = _make_value(source, (*path, "<<"), offsets, findings)
+                merged = {**merged_in, **merged} if isinstance(merged_in, dict) else merged
             continue
         name = key.value if key.kind == "scalar" else None
         if name is None or isinstance(name, float | bytes):

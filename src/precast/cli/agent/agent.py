@@ -1,6 +1,6 @@
-"""`precast agent`: this machine as a node.
+"""`precast agent`: the commands of a node.
 
-The daemon is this group too, and lives long: so what only the other commands need is imported when they run.
+The daemon is one of them and lives long, so modules that only the other commands need are imported when these run.
 """
 
 import argparse
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from precast.agent.identity.enrolment import Identity
     from precast.base.digests import Digest
 
-# Between two looks at what came of a request.
+# The pause between two requests for the decision on a certificate request.
 FIRST_PAUSE_S = 2.0
 LONGEST_PAUSE_S = 30.0
 
@@ -39,7 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     agent_apply.configure(commands)
     agent_exec.configure(commands)
     enrol = commands.add_parser(
-        "enrol", help="ask a server for this machine's certificate", description="Once for a machine."
+        "enrol",
+        help="ask a server for this machine's certificate",
+        description="Ask a server for this machine's first certificate.",
     )
     _add_common(enrol)
     enrol.add_argument(
@@ -51,40 +53,42 @@ def configure(parser: argparse.ArgumentParser) -> None:
     enrol.add_argument(
         "--ca-fingerprint",
         metavar="SHA256",
-        help="without a token: of the authority's certificate; an operator then decides on the request",
+        help="without a token: the fingerprint of the authority's certificate; an operator decides on the request",
     )
     enrol.add_argument(
         "--puppet-ssl",
         metavar="DIR",
         type=Path,
-        help="by the certificate that Puppet's agent has (`puppet config print ssldir`), if the server knows it",
+        help="authenticate by the certificate of Puppet's agent (`puppet config print ssldir`), if the server has imported its CA",
     )
     enrol.add_argument(
         "--wait",
         metavar="SECONDS",
         type=int,
         default=0,
-        help="how long to wait for the operator (default: 0, ask once)",
+        help="how long to wait for the operator (default: 0, do not wait)",
     )
     enrol.set_defaults(run=_enrol)
     renew = commands.add_parser(
         "renew",
-        help="ask for the next certificate, by proof of the last one's key",
-        description="Before it ends, or soon after.",
+        help="request the next certificate with the current one's key",
+        description="Renew the certificate before it expires, or soon after.",
     )
     _add_common(renew)
-    renew.add_argument("--if-due", action="store_true", help="only when two thirds of its life are over")
+    renew.add_argument("--if-due", action="store_true", help="renew only if two thirds of its lifetime have passed")
     renew.set_defaults(run=_renew)
 
-    send = commands.add_parser("facts", help="collect this machine's facts and send them", description="Without a run.")
+    send = commands.add_parser(
+        "facts", help="collect this machine's facts and send them", description="Collect and send facts without a run."
+    )
     _add_common(send, "facts_d", "plugins", "spool_bytes", "spool_records")
-    send.add_argument("--spool", action="store_true", help="let the daemon send them, now or when a server is there")
+    send.add_argument("--spool", action="store_true", help="let the daemon send them as soon as it is connected")
     send.set_defaults(run=_facts)
 
     fetch = commands.add_parser(
         "fetch",
-        help="fetch the catalog that was released to this node, with all it names",
-        description="What is kept is applied by `precast agent apply`.",
+        help="fetch the catalog that was released to this node, with its file contents and plug-ins",
+        description="Fetch and cache the catalog; `precast agent apply` applies it.",
     )
     _add_common(fetch, "fallbacks")
     fetch.set_defaults(run=_fetch)
@@ -107,21 +111,21 @@ def _enrol(args: argparse.Namespace) -> int:
         fingerprint = parse_fingerprint(args.ca_fingerprint)
         if fingerprint is None:
             raise issues.USAGE.error(
-                problem=f"--ca-fingerprint {args.ca_fingerprint!r} is no SHA-256 fingerprint",
+                problem=f"--ca-fingerprint {args.ca_fingerprint!r} is not a SHA-256 fingerprint",
                 usage="`precast server init` printed it: 64 hexadecimal digits",
             )
-        certificate = _wait(args, identity, fingerprint)
+        certificate = _await_decision(args, identity, fingerprint)
     elif args.token:
         certificate = identity.enrol(_url(args), args.token, args.name)
     else:
         raise issues.NO_TOKEN.error()
-    return _tell(args, f"{args.name} is enrolled", identity, certificate.not_valid_after_utc.isoformat())
+    return _print_certificate(args, f"{args.name} is enrolled", identity, certificate.not_valid_after_utc.isoformat())
 
 
-def _wait(args: argparse.Namespace, identity: "Identity", fingerprint: "Digest") -> "x509.Certificate":
-    """Ask until the request is decided on or the time is over; the first answer says what the operator needs."""
+def _await_decision(args: argparse.Namespace, identity: "Identity", fingerprint: "Digest") -> "x509.Certificate":
+    """Ask until the request is decided or the time is over; prints the first answer, which tells what the operator needs."""
     until_s = time.monotonic() + args.wait
-    pause_s, has_told = FIRST_PAUSE_S, False
+    pause_s, has_printed = FIRST_PAUSE_S, False
     while True:
         try:
             return identity.request(_url(args), fingerprint, args.name)
@@ -129,9 +133,9 @@ def _wait(args: argparse.Namespace, identity: "Identity", fingerprint: "Digest")
             left_s = until_s - time.monotonic()
             if not error.consequence.retry or left_s <= 0:
                 raise
-            if not has_told:
+            if not has_printed:
                 print(f"precast: waiting {args.wait} s: {error.message} [{error.code}]", file=sys.stderr, flush=True)
-            has_told = True
+            has_printed = True
         time.sleep(min(pause_s, left_s))
         pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
 
@@ -144,7 +148,7 @@ def _renew(args: argparse.Namespace) -> int:
     certificate = identity.renew(_url(args)) if is_due else identity.current()
     until = certificate.not_valid_after_utc.isoformat()
     if not args.json:
-        return _tell(args, "renewed" if is_due else "not due", identity, until)
+        return _print_certificate(args, "renewed" if is_due else "not due", identity, until)
     print_json(
         {
             "certificate": str(identity.certificate),
@@ -186,12 +190,12 @@ def _facts(args: argparse.Namespace) -> int:
             {
                 "facts": len(collected.facts),
                 "stable_sent": is_whole,
-                "warnings": [str(one) for one in collected.warnings],
+                "warnings": [str(warning) for warning in collected.warnings],
             }
         )
     else:
-        told = "kept for the daemon to send" if args.spool else "sent"
-        print(f"{told}: all facts" if is_whole else f"{told}: what changes by nature; the rest is known there")
+        verb = "spooled for the daemon" if args.spool else "sent"
+        print(f"{verb}: all facts" if is_whole else f"{verb}: the volatile facts; the server has the stable ones")
     return 0
 
 
@@ -211,10 +215,10 @@ def _fetch(args: argparse.Namespace) -> int:
         print_json(fetched._asdict())
     elif fetched.is_new:
         print(
-            f"catalog {fetched.digest[:12]} is kept; {fetched.contents} contents and {len(fetched.plugins)} plug-ins came"
+            f"catalog {fetched.digest[:12]} is cached; fetched {fetched.contents} contents and {len(fetched.plugins)} plug-ins"
         )
     else:
-        print(f"catalog {fetched.digest[:12]} is kept already")
+        print(f"catalog {fetched.digest[:12]} is already cached")
     return 0
 
 
@@ -228,9 +232,9 @@ def _urls(settings: AgentSettings) -> tuple[str, ...]:
     return settings.urls
 
 
-def _tell(args: argparse.Namespace, what: str, identity: "Identity", until: str) -> int:
+def _print_certificate(args: argparse.Namespace, text: str, identity: "Identity", until: str) -> int:
     if args.json:
         print_json({"certificate": str(identity.certificate), "not_after": until})
     else:
-        print(f"{what}; its certificate is {identity.certificate}, good until {until}")
+        print(f"{text}; its certificate is {identity.certificate}, valid until {until}")
     return 0

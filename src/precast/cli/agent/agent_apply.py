@@ -1,8 +1,8 @@
-"""`precast agent apply`: one run of the node's own catalog, in a process of its own. The daemon starts it; so may people.
+"""`precast agent apply`: one run of the node's own catalog in a process of its own, started by the daemon or by hand.
 
-A run that the daemon starts only looks, unless the node's signed policy lets it enforce. Where the agent's configuration says
-`noop = true` it only looks whatever the policy says; only somebody on the node itself can tell a run to enforce all the same. A run that
-somebody at a server has ordered says which order it follows, and begins with it once.
+A run that the daemon starts is a no-op, unless the node's signed policy lets it enforce. With `noop = true` in the agent's configuration
+it is a no-op whatever the policy says; only `--enforce` by hand on the node overrides that. A run that a server has ordered records the
+id of its order, and begins each order only once.
 """
 
 import argparse
@@ -29,14 +29,14 @@ REASONS = ("schedule", "released", "ordered", "hand")
 def configure(commands: "argparse._SubParsersAction[Any]") -> None:
     from precast.cli.agent.apply import add_options
 
-    summary = "apply the catalog that this node keeps, or another one"
+    summary = "apply the cached catalog of this node, or another one"
     parser = commands.add_parser("apply", help=summary, description=summary)
-    parser.add_argument("--catalog", metavar="FILE", help="this catalog instead of the one that is kept")
-    parser.add_argument("--enforce", action="store_true", help="change things, also where runs only look")
-    parser.add_argument("--environment", metavar="DIR", help="where contents of files and functions come from")
+    parser.add_argument("--catalog", metavar="FILE", help="apply this catalog instead of the cached one")
+    parser.add_argument("--enforce", action="store_true", help="make changes even if runs are configured as no-op")
+    parser.add_argument("--environment", metavar="DIR", help="read file contents and functions from this environment")
     parser.add_argument("--config", metavar="FILE", type=Path, default=argparse.SUPPRESS, help="the agent's settings")
-    parser.add_argument("--reason", choices=REASONS, default="hand", help="why it runs, if not by hand: for the daemon")
-    parser.add_argument("--order", metavar="ID", default="", help="the order it follows: for the daemon")
+    parser.add_argument("--reason", choices=REASONS, default="hand", help="why the run starts (for the daemon)")
+    parser.add_argument("--order", metavar="ID", default="", help="the order that the run carries out (for the daemon)")
     add_options(parser)
     parser.set_defaults(run=_run, modulepath=None, facts=None, strict=False, node=None, state=None)
 
@@ -57,34 +57,36 @@ def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
     from precast.agent.catalog.cached_catalog import read_catalog
     from precast.base import digests
     from precast.catalog.document import unseal
-    from precast.cli.agent.apply import job_of, run_job
+    from precast.cli.agent.apply import apply_and_print, build_request
     from precast.cli.console.files import read_bytes
 
     mode = _mode(args, settings)
     args.noop = mode.is_noop
     data = read_bytes(args.catalog) if args.catalog is not None else read_catalog(args.root)
-    unsealed = unseal(data, args.catalog or "the catalog that is kept")
-    job, name = job_of(unsealed, args)
+    document = unseal(data, args.catalog or "the cached catalog")
+    request, name = build_request(document, args)
     if args.catalog is not None:
-        return run_job(job._replace(reporter=_reporter(args, settings, job, mode.refusal)), args, name)
+        return apply_and_print(request._replace(reporter=_reporter(args, settings, request, mode.refusal)), args, name)
     if args.environment is None:
         from precast.agent.catalog.fetch import CONTENT
         from precast.resources.contents import CachedContents
 
-        job = job._replace(contents=CachedContents(args.root / CONTENT))
+        request = request._replace(contents=CachedContents(args.root / CONTENT))
     digest = digests.of_bytes(data)
     begins = (lambda store: _begin(store, settings, args.order)) if args.order else None
-    job = job._replace(version=digest, begins=begins)
-    return run_job(
-        job._replace(reporter=_reporter(args, settings, job, mode.refusal)),
+    request = request._replace(version=digest, begins=begins)
+    return apply_and_print(
+        request._replace(reporter=_reporter(args, settings, request, mode.refusal)),
         args,
         name,
         lambda summary: _end(args, settings, digest, summary),
     )
 
 
-def _reporter(args: argparse.Namespace, settings: AgentSettings, job: "RunRequest", refusal: str) -> "Reporter | None":
-    """Who tells the servers; nobody on a machine that is no node."""
+def _reporter(
+    args: argparse.Namespace, settings: AgentSettings, request: "RunRequest", refusal: str
+) -> "Reporter | None":
+    """The reporter of this run; None on a machine that is not enrolled."""
     from precast.agent.applying.reporting.reporter import Reporter
     from precast.agent.applying.run import state_root
     from precast.agent.identity.credentials import Credentials
@@ -95,33 +97,33 @@ def _reporter(args: argparse.Namespace, settings: AgentSettings, job: "RunReques
         return None
     root, limits = state_root(args.root), SpoolLimits(settings.spool_records, settings.spool_bytes)
     return Reporter(
-        lambda store: _describe(store, args, job),
+        lambda store: _describe(store, args, request),
         limits,
         lambda: LocalStore.open(root, lambda: os.urandom(16).hex()),
         refusal,
     )
 
 
-def _describe(store: "LocalStore", args: argparse.Namespace, job: "RunRequest") -> "RunBegan":
-    """What is known of a run when it begins. Where its catalog came from, only if it is the one that was fetched."""
+def _describe(store: "LocalStore", args: argparse.Namespace, request: "RunRequest") -> "RunBegan":
+    """The first record of a run. It names the release and the environment only if the catalog is the one that was fetched last."""
     from precast.agent.catalog.staleness import Staleness, read_staleness
     from precast.agent.state.status_notes import FetchNote
     from precast.base.ids import TimeOrderedIds
     from precast.wire.reports.records import RunBegan
 
     fetched, fresh = store.read_note(FetchNote), read_staleness(store)
-    if fetched is None or fetched.digest != job.version:
+    if fetched is None or fetched.digest != request.version:
         fetched, fresh = FetchNote(), Staleness()
     return RunBegan(
         report=TimeOrderedIds(store.clock).new(),
         mode="noop" if args.noop else "enforce",
         reason=args.reason,
         began_at=store.clock.now(),
-        catalog=job.version[:256],
+        catalog=request.version[:256],
         release=fetched.release,
         environment=fetched.environment,
         version=fetched.version,
-        resources=len(job.body.resources),
+        resources=len(request.body.resources),
         order=args.order,
         is_stale=fresh.is_stale,
         stale_since=fresh.since,
@@ -130,7 +132,7 @@ def _describe(store: "LocalStore", args: argparse.Namespace, job: "RunRequest") 
 
 
 def _mode(args: argparse.Namespace, settings: AgentSettings) -> "RunMode":
-    """Decide whether the run is a no-op. Prints the policy's reason to standard error if the policy forbids to enforce."""
+    """Decide whether the run is a no-op. Prints the policy's reason to standard error if the policy does not permit enforcement."""
     from precast.agent.catalog.enforcement import decide_mode
     from precast.base.clock import SystemClock
 
@@ -155,7 +157,7 @@ def _begin(store: "LocalStore", settings: AgentSettings, order: str) -> None:
 
 
 def _end(args: argparse.Namespace, settings: AgentSettings, digest: str, summary: "Summary") -> None:
-    """Note what the daemon needs to know of a run of the kept catalog."""
+    """End the order of a run of the cached catalog, and store a note about the run for the daemon."""
     from precast.agent.applying.run import state_root
     from precast.agent.orders.run_orders import RunOrders
     from precast.agent.state.status_notes import CatalogRunNote
@@ -173,7 +175,7 @@ def _end(args: argparse.Namespace, settings: AgentSettings, digest: str, summary
 
 
 def _give_up(args: argparse.Namespace, error: PrecastError) -> None:
-    """Answer an order that cannot be followed; one for which it is only not the time is left as it is."""
+    """Report that an order cannot be carried out. If another run is active or the order is unknown, the order stays as it is."""
     from precast.agent.applying import issues
     from precast.agent.orders.run_orders import RunOrders
     from precast.cli.agent.daemon import opened

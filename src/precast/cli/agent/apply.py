@@ -42,7 +42,9 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--modulepath", metavar="DIRS", help="directories with modules, separated by colons")
     parser.add_argument("--node", metavar="NAME", help="the node's name (default: this machine's)")
     parser.add_argument("--facts", metavar="FILE", help="facts as JSON or YAML (default: this machine's own)")
-    parser.add_argument("--strict", action="store_true", help="as Puppet 8: unknown variables and similar mistakes are errors")
+    parser.add_argument(
+        "--strict", action="store_true", help="as Puppet 8: unknown variables and similar mistakes are errors"
+    )
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -136,9 +138,7 @@ def apply_and_print(
 def options_of(args: argparse.Namespace) -> RunOptions:
     """The options of a run. Raises InputError CLI-001 if they contradict each other or are out of range."""
     if args.at_once < 1:
-        raise issues.USAGE.error(
-            problem=f"--at-once {args.at_once} is not a number of at least 1", usage="--at-once 8"
-        )
+        raise issues.USAGE.error(problem=f"--at-once {args.at_once} is not a number of at least 1", usage="--at-once 8")
     if args.chroot and args.root == Path("/"):
         raise issues.USAGE.error(problem="--chroot needs --root DIR", usage="--root DIR --chroot")
     return RunOptions(
@@ -197,9 +197,9 @@ def _pin_contents(body: "Body", args: argparse.Namespace, name: str) -> "Body":
         return body
     import msgspec
 
-    from precast.cli.compile.local_inputs import module_directories, pinned_here
+    from precast.cli.compile.local_inputs import module_directories, pin_local_sources
 
-    return msgspec.structs.replace(body, content=pinned_here(body, module_directories(args, name)))
+    return msgspec.structs.replace(body, content=pin_local_sources(body, module_directories(args, name)))
 
 
 def _with_root(request: "RunRequest", args: argparse.Namespace) -> "RunRequest":

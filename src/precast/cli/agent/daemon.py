@@ -1,4 +1,4 @@
-"""`precast agent` and `precast agent status`: the daemon, and how it is."""
+"""`precast agent run` and `precast agent status`: start the daemon, and show its state."""
 
 import argparse
 import contextlib
@@ -27,24 +27,26 @@ NOT_CONNECTED = 2
 def configure(parser: argparse.ArgumentParser, commands: "argparse._SubParsersAction[Any]") -> None:
     summary = "run the daemon: stay connected, send facts on their schedule (this is also what `precast agent` does)"
     run = commands.add_parser("run", help=summary, description=summary)
-    for one in (parser, run):
-        add_settings(one, AgentSettings)
-        add_root(one)
+    for command in (parser, run):
+        add_settings(command, AgentSettings)
+        add_root(command)
     parser.set_defaults(run=_run, root=Path("/"))
     run.set_defaults(run=_run)
     status = commands.add_parser(
         "status",
-        help="show how the daemon is",
-        description="From its local store: works without a server.",
+        help="show the state of the daemon",
+        description="Read the state of the daemon from its local store, without a server.",
     )
     add_root(status)
     status.add_argument("--json", action="store_true", help="print one JSON document")
     status.set_defaults(run=_status)
-    declare_exits(status, {NOT_RUNNING: "it does not run", NOT_CONNECTED: "it runs and is not connected"})
+    declare_exits(
+        status, {NOT_RUNNING: "the daemon is not running", NOT_CONNECTED: "the daemon is running but not connected"}
+    )
 
 
 def add_root(parser: argparse.ArgumentParser) -> None:
-    # What is not given leaves no trace, so that a flag before a sub-command is not undone by the sub-command's.
+    # Without a default, so that the sub-command does not overwrite a flag that was given before it.
     parser.add_argument(
         "--root", metavar="DIR", type=Path, default=argparse.SUPPRESS, help="put every path below DIR (default: /)"
     )
@@ -52,7 +54,7 @@ def add_root(parser: argparse.ArgumentParser) -> None:
 
 @contextlib.contextmanager
 def opened(root: Path, settings: AgentSettings) -> "Iterator[tuple[LocalStore, Spool]]":
-    """The local store, for a command that is not the daemon."""
+    """The local store and its spool, opened for a command other than the daemon."""
     import secrets
 
     from precast.agent.state.spool import Spool, SpoolLimits
@@ -85,28 +87,30 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _flags(args: argparse.Namespace) -> dict[str, str]:
-    """What we were told by flags, as variables: children have not all of our flags, but all of our settings."""
-    given = {one.variable: getattr(args, one.name) for one in declared(AgentSettings) if one.name in args}
-    return {name: ",".join(value) if isinstance(value, list) else str(value) for name, value in given.items()}
+    """Our flags as environment variables: child processes do not know all of our flags, but all of our settings."""
+    values = {
+        setting.variable: getattr(args, setting.name) for setting in declared(AgentSettings) if setting.name in args
+    }
+    return {name: ",".join(value) if isinstance(value, list) else str(value) for name, value in values.items()}
 
 
 def _status(args: argparse.Namespace) -> int:
     from precast.agent.state.daemon_lock import is_daemon_running
     from precast.agent.state.store import store_path
 
-    runs = is_daemon_running(args.root)
-    found: dict[str, Any] = {"running": runs}
+    is_running = is_daemon_running(args.root)
+    status: dict[str, Any] = {"running": is_running}
     if store_path(args.root).exists():
         with opened(args.root, AgentSettings()) as (store, spool):
-            found |= _describe(store, spool)
-    is_connected = runs and bool(found.get("connection", {}).get("is_connected"))
-    found["connected"] = is_connected
+            status |= _describe(store, spool)
+    is_connected = is_running and bool(status.get("connection", {}).get("is_connected"))
+    status["connected"] = is_connected
     if args.json:
-        print_json(found)
+        print_json(status)
     else:
-        for name, text in _lines(found):
+        for name, text in _lines(status):
             print(f"{name:<12} {text}")
-    return 0 if is_connected else NOT_CONNECTED if runs else NOT_RUNNING
+    return 0 if is_connected else NOT_CONNECTED if is_running else NOT_RUNNING
 
 
 def _describe(store: "LocalStore", spool: "Spool") -> dict[str, Any]:
@@ -129,61 +133,63 @@ def _describe(store: "LocalStore", spool: "Spool") -> dict[str, Any]:
     return {**notes, "spool": spool.counts()._asdict(), "stale": msgspec.to_builtins(read_staleness(store)._asdict())}
 
 
-def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The same for people."""
-    daemon, link = found.get("daemon"), found.get("connection")
-    if found["running"] and daemon:
+def _lines(status: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The status as names and texts for people."""
+    daemon, link = status.get("daemon"), status.get("connection")
+    if status["running"] and daemon:
         yield (
             "agent",
-            f"runs since {_moment(daemon['started_at'])}, process {daemon['pid']}, version {daemon['version']}",
+            f"running since {_format_time(daemon['started_at'])}, process {daemon['pid']}, version {daemon['version']}",
         )
     else:
-        yield "agent", "runs" if found["running"] else "does not run"
-    if found["connected"] and link:
-        yield "connection", f"{link['url']} since {_moment(link['since'])}, epoch {link['epoch']}"
+        yield "agent", "running" if status["running"] else "not running"
+    if status["connected"] and link:
+        yield "connection", f"{link['url']} since {_format_time(link['since'])}, epoch {link['epoch']}"
     elif link:
-        later = f"; next try {_moment(link['next_try_at'])}" if found["running"] and link["next_try_at"] else ""
-        yield "connection", f"none to {link['url']}: {link['trouble'] or 'the agent has ended'}{later}"
-    if certificate := found.get("certificate"):
+        later = (
+            f"; next attempt {_format_time(link['next_try_at'])}" if status["running"] and link["next_try_at"] else ""
+        )
+        yield "connection", f"none to {link['url']}: {link['trouble'] or 'the agent is not running'}{later}"
+    if certificate := status.get("certificate"):
         trouble = f"; {certificate['trouble']}" if certificate["trouble"] else ""
-        yield "certificate", f"{certificate['name']}, good until {_moment(certificate['not_after'])}{trouble}"
-    if spool := found.get("spool"):
-        lost = f"; {spool['lost']} lost for want of room" if spool["lost"] else ""
+        yield "certificate", f"{certificate['name']}, valid until {_format_time(certificate['not_after'])}{trouble}"
+    if spool := status.get("spool"):
+        lost = f"; {spool['lost']} lost because the spool was full" if spool["lost"] else ""
         yield (
             "spool",
-            f"{spool['unsent'] + spool['unacknowledged']} to be sent, {spool['acknowledged']} kept, {spool['bytes']} bytes{lost}",
+            f"{spool['unsent'] + spool['unacknowledged']} unsent, {spool['acknowledged']} acknowledged, {spool['bytes']} bytes{lost}",
         )
-    if facts := found.get("facts"):
+    if facts := status.get("facts"):
         warnings = f" with {facts['warnings']} warnings" if facts["warnings"] else ""
-        yield "facts", f"collected {_moment(facts['collected_at'])}{warnings}"
-    if plan := found.get("next_facts"):
+        yield "facts", f"collected {_format_time(facts['collected_at'])}{warnings}"
+    if plan := status.get("next_facts"):
         trouble = f"; {plan['trouble']}" if plan["trouble"] else ""
-        yield "next facts", f"{_moment(plan['next_at'])}{trouble}"
-    yield from _catalog_lines(found)
-    if run := found.get("run"):
+        yield "next facts", f"{_format_time(plan['next_at'])}{trouble}"
+    yield from _catalog_lines(status)
+    if run := status.get("run"):
         yield (
             "last run",
-            f"{_moment(run['ended_at'])}: {run['resources']} resources, {run['changed']} changed, {run['failed']} failed"
+            f"{_format_time(run['ended_at'])}: {run['resources']} resources, {run['changed']} changed, {run['failed']} failed"
             + (", no-op" if run["is_noop"] else ""),
         )
 
 
-def _catalog_lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    catalog, stale = found.get("catalog"), found.get("stale")
+def _catalog_lines(status: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    catalog, stale = status.get("catalog"), status.get("stale")
     if catalog and catalog["digest"]:
-        place = f" of {catalog['environment']}, release {catalog['release']}" if catalog["environment"] else ""
-        yield "catalog", f"{catalog['digest'][:12]}{place}, confirmed {_moment(catalog['checked_at'])}"
+        origin = f" of {catalog['environment']}, release {catalog['release']}" if catalog["environment"] else ""
+        yield "catalog", f"{catalog['digest'][:12]}{origin}, confirmed {_format_time(catalog['checked_at'])}"
     elif catalog and catalog["checked_at"]:
-        yield "catalog", "nothing is released to this node"
-    if policy := found.get("policy"):
+        yield "catalog", "no catalog is released to this node"
+    if policy := status.get("policy"):
         windows = f", in {', '.join(policy['windows'])}" if policy["windows"] else ""
-        until = f", good until {_moment(policy['expires_at'])}" if policy["expires_at"] else ""
-        words = f"enforce {policy['enforce']}{windows}{until}" if policy["serial"] else "none: runs only look"
-        yield "policy", words + (f"; {policy['trouble']}" if policy["trouble"] else "")
+        until = f", valid until {_format_time(policy['expires_at'])}" if policy["expires_at"] else ""
+        text = f"enforce {policy['enforce']}{windows}{until}" if policy["serial"] else "none: all runs are no-op"
+        yield "policy", text + (f"; {policy['trouble']}" if policy["trouble"] else "")
     if stale and stale["is_stale"]:
-        since = f" since {_moment(stale['since'])}" if stale["since"] else ""
+        since = f" since {_format_time(stale['since'])}" if stale["since"] else ""
         yield "stale", f"no server confirms the catalog{since}: {stale['why']}"
 
 
-def _moment(text: str) -> str:
+def _format_time(text: str) -> str:
     return format_time(datetime.fromisoformat(text)) or ""

@@ -1,4 +1,4 @@
-"""`precast agent exec`: one ordered command, in a process of its own. Only the daemon starts it: the order is in the local store."""
+"""`precast agent exec`: runs one ordered command in a process of its own. Only the daemon starts it; the order is in the local store."""
 
 import argparse
 import os
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from precast.base.clock import Clock
     from precast.wire.jobs.orders import ExecOrder, OutputLine
 
-# Of our own environment, what a command gets.
+# The variables of our own environment that a command inherits.
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME")
 
 
 def configure(commands: "argparse._SubParsersAction[Any]") -> None:
     summary = "run a command that a server has ordered, if this node allows it (for the daemon)"
     parser = commands.add_parser("exec", help=summary, description=summary)
-    parser.add_argument("--order", metavar="ID", required=True, help="which")
+    parser.add_argument("--order", metavar="ID", required=True, help="the id of the order")
     parser.add_argument("--config", metavar="FILE", type=Path, default=argparse.SUPPRESS, help="the agent's settings")
     add_root(parser)
     parser.set_defaults(run=_run, root=Path("/"))
@@ -49,28 +49,28 @@ def _run(args: argparse.Namespace) -> int:
         order = orders.begin(args.order)
         wake_daemon(state)
 
-        def tell(first: int, lines: "list[OutputLine]") -> None:
+        def send_output(first: int, lines: "list[OutputLine]") -> None:
             spool.put(EXEC_OUTPUT, msgspec.json.encode(ExecOutput(order.order, first, lines)), Importance.EVENT)
             wake_daemon(state)
 
-        _follow(order, orders, tell, args.root, store.clock)
+        _carry_out(order, orders, send_output, args.root, store.clock)
         wake_daemon(state)
     return 0
 
 
-def _follow(order: "ExecOrder", orders: "ExecOrders", tell: "OnLines", root: Path, clock: "Clock") -> None:
-    """Run it, and answer, whatever comes of it."""
+def _carry_out(order: "ExecOrder", orders: "ExecOrders", send_output: "OnLines", root: Path, clock: "Clock") -> None:
+    """Run the command of an order, and report its end or why it could not be started."""
     from precast.agent.orders.command_process import run_command
     from precast.wire.jobs.orders import ExecEnded
 
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     environment["PRECAST_ORDER"] = order.order
     try:
-        ran = run_command(
-            order.argv, order.timeout_s, order.output_bytes, tell, directory=root, environment=environment
+        result = run_command(
+            order.argv, order.timeout_s, order.output_bytes, send_output, directory=root, environment=environment
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         orders.give_up(order.order, f"{order.argv[0]} cannot be run: {reason}")
     else:
-        orders.end(ExecEnded(order.order, clock.now(), *ran))
+        orders.end(ExecEnded(order.order, clock.now(), *result))

@@ -1,6 +1,6 @@
-"""`precast resource`: what there is on this machine, as Puppet code; with attributes, one resource is set in place.
+"""`precast resource`: prints the resources of this machine as Puppet code; with attributes, it changes one resource.
 
-What is printed can be put into a manifest. Secrets are left out unless they are asked for: a hash in a terminal's history is one too many.
+The output can be put into a manifest. Secrets are omitted unless they are requested, so that no hash ends up in a terminal's history.
 """
 
 import argparse
@@ -11,30 +11,30 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from precast.cli import issues
-from precast.cli.agent.apply import add_options, run_job
+from precast.cli.agent.apply import add_options, apply_and_print
 from precast.cli.console.output import print_json
 from precast.resources import registry
-from precast.resources.contract import Instance, DesiredResource
+from precast.resources.contract import DesiredResource, Instance
 from precast.types import catalogue
 from precast.types.declaration import ManagedType
 
 if TYPE_CHECKING:
     from precast.agent.applying.machine import Machine
 
-# Properties that are not shown unless they are asked for.
+# Properties that are printed only with --show-secrets.
 SECRETS = {"user": "password"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("type", metavar="TYPE", help="a managed type, such as user or package")
-    parser.add_argument("title", metavar="TITLE", nargs="?", help="one of them; default: all there are")
+    parser.add_argument("title", metavar="TITLE", nargs="?", help="the title of one resource (default: all)")
     parser.add_argument(
         "attributes",
         metavar="ATTRIBUTE=VALUE",
         nargs="*",
-        help="set this; an array is written as JSON: groups='[\"adm\"]'",
+        help="set this attribute; write an array as JSON: groups='[\"adm\"]'",
     )
-    parser.add_argument("--show-secrets", action="store_true", help="print hashes of passwords too")
+    parser.add_argument("--show-secrets", action="store_true", help="also print password hashes")
     add_options(parser)
     parser.set_defaults(run=_run)
 
@@ -46,31 +46,32 @@ def _run(args: argparse.Namespace) -> int:
         code = _set(declared, args)
         if args.json:
             return code
-    found = _found(declared, args)
+    instances = _read_instances(declared, args)
     if args.json:
         print_json(
-            [{"type": declared.name, "title": each.title, "parameters": dict(each.properties)} for each in found]
+            [
+                {"type": declared.name, "title": instance.title, "parameters": dict(instance.properties)}
+                for instance in instances
+            ]
         )
     else:
-        print("\n".join(_code(declared.name, each) for each in found))
+        print("\n".join(_code(declared.name, instance) for instance in instances))
     return code
 
 
 def _declared(name: str) -> ManagedType:
-    """Raises InputError CLI-001 for a type that nobody knows or applies."""
+    """Raises InputError CLI-001 for a type that does not exist or cannot be applied."""
     declared = catalogue.find_any(name)
     if declared is None or registry.find(name) is None:
         known = registry.names()
         close = difflib.get_close_matches(name, known, 1)
         guess = f"; did you mean {close[0]}?" if close else ""
-        raise issues.USAGE.error(
-            problem=f"there is no type {name} here{guess}", usage=f"the types are: {', '.join(known)}"
-        )
+        raise issues.USAGE.error(problem=f"there is no type {name}{guess}", usage=f"the types are: {', '.join(known)}")
     return declared
 
 
-def _found(declared: ManagedType, args: argparse.Namespace) -> list[Instance]:
-    """What there is: all of the type by title, or the one that is asked for, absent if it is not there."""
+def _read_instances(declared: ManagedType, args: argparse.Namespace) -> list[Instance]:
+    """All resources of the type by title, or the one with the given title, which may be absent."""
     machine = _machine(args)
     handler = registry.find(declared.name)
     assert handler is not None
@@ -81,12 +82,12 @@ def _found(declared: ManagedType, args: argparse.Namespace) -> list[Instance]:
             raise _not_listed(declared.name) from None
         instances = []
     if args.title is None:
-        found = sorted(instances, key=lambda each: each.title)
+        chosen = sorted(instances, key=lambda instance: instance.title)
     else:
-        found = [each for each in instances if each.title == args.title]
-        if not found:
-            found = [Instance(args.title, handler(DesiredResource(declared.name, args.title, {}), machine).read())]
-    return found if args.show_secrets else _without_secrets(declared.name, found)
+        chosen = [instance for instance in instances if instance.title == args.title]
+        if not chosen:
+            chosen = [Instance(args.title, handler(DesiredResource(declared.name, args.title, {}), machine).read())]
+    return chosen if args.show_secrets else _without_secrets(declared.name, chosen)
 
 
 def _not_listed(name: str) -> Exception:
@@ -103,16 +104,18 @@ def _machine(args: argparse.Namespace) -> "Machine":
     return Machine(root, "", SystemClock(), is_chroot=args.chroot)
 
 
-def _without_secrets(name: str, found: list[Instance]) -> list[Instance]:
+def _without_secrets(name: str, instances: list[Instance]) -> list[Instance]:
     secret = SECRETS.get(name)
-    if not any(secret in each.properties for each in found):
-        return found
-    print(f"precast: {secret} is left out; see --show-secrets", file=sys.stderr)
-    return [Instance(title, {key: each for key, each in values.items() if key != secret}) for title, values in found]
+    if not any(secret in instance.properties for instance in instances):
+        return instances
+    print(f"precast: {secret} is omitted; see --show-secrets", file=sys.stderr)
+    return [
+        Instance(title, {key: value for key, value in values.items() if key != secret}) for title, values in instances
+    ]
 
 
 def _code(name: str, instance: Instance) -> str:
-    """The resource in Puppet's form: ensure first, the others by name, arrows below each other."""
+    """The resource as Puppet code: ensure first, the others by name, with aligned arrows."""
     from precast.lang.values.base import quoted
 
     properties = {key: value for key, value in instance.properties.items() if value is not None}
@@ -130,12 +133,12 @@ def _value(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_value(key)} => {_value(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{_value(key)} => {_value(item)}" for key, item in value.items()) + "}"
     return quoted(value) if isinstance(value, str) else str(value)
 
 
 def _set(declared: ManagedType, args: argparse.Namespace) -> int:
-    """Apply a catalog of this one resource; the exit code of that run."""
+    """Apply a catalog of this one resource, and return the exit code of the run."""
     from precast.agent.applying.run import RunRequest
     from precast.catalog.body import Body, ResourceData
     from precast.cli.agent.apply import certname
@@ -143,16 +146,16 @@ def _set(declared: ManagedType, args: argparse.Namespace) -> int:
     parameters = dict(_pair(declared, text) for text in args.attributes)
     name = "::".join(part.capitalize() for part in declared.name.split("::"))
     resource = ResourceData(name, args.title, parameters, (declared.name,))
-    job = RunRequest(
+    request = RunRequest(
         Body((resource,), (), (), (), {}), None, root=args.root.resolve(), is_chroot=args.chroot, wait_s=args.wait
     )
-    return run_job(job, args, certname(args.root))
+    return apply_and_print(request, args, certname(args.root))
 
 
 def _pair(declared: ManagedType, text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise issues.USAGE.error(problem=f"{text!r} is no ATTRIBUTE=VALUE", usage="ensure=present")
+        raise issues.USAGE.error(problem=f"{text!r} is not ATTRIBUTE=VALUE", usage="ensure=present")
     if name not in declared.attributes and name not in catalogue.METAPARAMETERS:
         close = difflib.get_close_matches(name, declared.attributes, 1)
         guess = f"; did you mean {close[0]}?" if close else ""
@@ -163,4 +166,6 @@ def _pair(declared: ManagedType, text: str) -> tuple[str, Any]:
     try:
         return name, json.loads(value)
     except ValueError as error:
-        raise issues.USAGE.error(problem=f"{name}: {error}", usage="an array is JSON: groups='[\"adm\"]'") from None
+        raise issues.USAGE.error(
+            problem=f"{name}: {error}", usage="write an array as JSON: groups='[\"adm\"]'"
+        ) from None

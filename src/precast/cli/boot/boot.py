@@ -1,4 +1,4 @@
-"""`precast boot`: brings this machine, or a root, from its data sources to a configured node, and says afterwards what happened and why."""
+"""`precast boot`: configures this machine, or a root, from its data sources, and explains afterwards what happened and why."""
 
 import argparse
 from pathlib import Path
@@ -15,30 +15,30 @@ INCOMPLETE = 1
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the commands of the group."""
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=type(parser))
-    summary = "find the data sources, and run what they and the image ask for"
+    summary = "find the data sources, and run the modules that they and the image configure"
     run = commands.add_parser("run", help=summary, description=summary)
-    _add_ground(run)
-    run.add_argument("--dry-run", action="store_true", help="say what would be done; change and remember nothing")
+    _add_target(run)
+    run.add_argument("--dry-run", action="store_true", help="print the planned changes; change and store nothing")
     run.add_argument("--stage", choices=STAGES, help="run up to this stage (default: all)")
-    run.add_argument("--two-step", action="store_true", help="hear all sources first, then run the modules")
-    run.add_argument("--retry", action="store_true", help="run again what failed before")
+    run.add_argument("--two-step", action="store_true", help="read all sources first, then run the modules")
+    run.add_argument("--retry", action="store_true", help="run modules again that failed before")
     run.add_argument(
-        "--user-data", metavar="FILE", help="take this user data, and ask no source for it; - for standard input"
+        "--user-data", metavar="FILE", help="use this user data instead of that of a source; - for standard input"
     )
-    run.add_argument("--all", action="store_true", help="tell of what had nothing to do too")
+    run.add_argument("--all", action="store_true", help="also print modules that had nothing to do")
     run.add_argument("--json", action="store_true", help="print one JSON document")
     declare_exits(run, {INCOMPLETE: "a module failed, or could not start"})
     run.set_defaults(run=_run)
-    summary = "ask the data sources, and show which are here"
+    summary = "probe the data sources, and show which are available"
     sources = commands.add_parser("sources", help=summary, description=summary)
-    _add_ground(sources)
-    sources.add_argument("--serial", action="store_true", help="one after the other")
+    _add_target(sources)
+    sources.add_argument("--serial", action="store_true", help="probe one source after the other")
     sources.add_argument("--json", action="store_true", help="print one JSON document")
     sources.set_defaults(run=_sources)
     for name, summary, function in (
-        ("status", "what came of the latest boot", _status),
-        ("explain", "which source gave what and why; why a module waited or did not run", _explain),
-        ("analyze", "where the time went: the latest boot as a timeline", _analyze),
+        ("status", "show the result of the latest boot", _status),
+        ("explain", "explain which source was used for what, and why a module waited or did not run", _explain),
+        ("analyze", "show the latest boot as a timeline", _analyze),
     ):
         command = commands.add_parser(name, help=summary, description=summary)
         command.add_argument("--root", metavar="DIR", type=Path, default=Path("/"), help="put every path below DIR")
@@ -49,14 +49,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 "names", metavar="NAME", nargs="*", help="sources, capabilities or modules (default: all)"
             )
         elif name == "analyze":
-            command.add_argument("--svg", metavar="FILE", help="draw it instead; - for standard output")
+            command.add_argument("--svg", metavar="FILE", help="draw the timeline as SVG; - for standard output")
             declare_exits(command, {})
         else:
-            declare_exits(command, {INCOMPLETE: "it is not complete"})
+            declare_exits(command, {INCOMPLETE: "the boot is not complete"})
     boot_validate.configure(commands)
 
 
-def _add_ground(parser: argparse.ArgumentParser) -> None:
+def _add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--root", metavar="DIR", type=Path, default=Path("/"), help="put every path below DIR")
     add_settings(parser, BootSettings)
 
@@ -83,14 +83,14 @@ def _run(args: argparse.Namespace) -> int:
         return await undo.enter_async_context(temporary_network.brought_up()) is not None
 
     is_before_network = stage == Stage.LOCAL and args.root == Path("/") and not args.dry_run
-    ground = BootTarget(
+    target = BootTarget(
         args.root.absolute(),
         args.dry_run,
         user_data,
         bring_up if is_before_network else None,
         stage,
     )
-    parts = assemble(ground, settings)
+    parts = assemble(target, settings)
     options = Options(
         stage,
         is_two_step=args.two_step,
@@ -103,7 +103,7 @@ def _run(args: argparse.Namespace) -> int:
 
     async def run() -> bool:
         async with undo:
-            return await Boot(parts, options, printer.tell).run()
+            return await Boot(parts, options, printer.print_event).run()
 
     is_complete = asyncio.run(run())
     printer.finish()
@@ -122,10 +122,10 @@ def _sources(args: argparse.Namespace) -> int:
     check_root(args.root)
     settings = load_settings(BootSettings, args).values
     root = args.root.absolute()
-    said = image.read(root)
-    found = evidence.collect(root, image.read_source_settings(said))
-    choice = source_choice.choose_sources(settings, found, root, said)
-    asyncio.run(print_sources(choice, Machine(root, found), is_serial=args.serial, is_json=args.json))
+    image_settings = image.read(root)
+    collected = evidence.collect(root, image.read_source_settings(image_settings))
+    choice = source_choice.choose_sources(settings, collected, root, image_settings)
+    asyncio.run(print_sources(choice, Machine(root, collected), is_serial=args.serial, is_json=args.json))
     return 0
 
 
@@ -134,9 +134,9 @@ def _status(args: argparse.Namespace) -> int:
     from precast.boot.state import State
     from precast.cli.boot.output import print_status
 
-    account = BootHistory(State(args.root.absolute()).events())
-    print_status(account, is_json=args.json)
-    return 0 if account.is_complete else INCOMPLETE
+    history = BootHistory(State(args.root.absolute()).events())
+    print_status(history, is_json=args.json)
+    return 0 if history.is_complete else INCOMPLETE
 
 
 def _explain(args: argparse.Namespace) -> int:
@@ -157,7 +157,7 @@ def _analyze(args: argparse.Namespace) -> int:
 
     timeline = Timeline(BootHistory(State(args.root.absolute()).events()))
     if args.svg is not None:
-        write_text(args.svg, timeline.svg())
+        write_text(args.svg, timeline.draw_svg())
     else:
         print_timeline(timeline, is_json=args.json)
     return 0

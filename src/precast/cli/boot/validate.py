@@ -1,4 +1,4 @@
-"""`precast boot validate`: user data and network configurations, looked through before a machine boots with them."""
+"""`precast boot validate`: checks user data and network configurations before a machine boots with them."""
 
 import argparse
 from typing import Any
@@ -11,12 +11,12 @@ EXIT_PROBLEMS = 1
 
 
 def configure(commands: "argparse._SubParsersAction[Any]") -> None:
-    summary = "whether user data or a network configuration is as it should be"
+    summary = "check user data or a network configuration"
     parser = commands.add_parser("validate", help=summary, description=summary)
     parser.add_argument("paths", metavar="FILE", nargs="+", help="a file, or - for standard input")
     parser.add_argument("--strict", action="store_true", help="warnings count as errors")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    declare_exits(parser, {EXIT_PROBLEMS: "something is wrong"})
+    declare_exits(parser, {EXIT_PROBLEMS: "a file has errors"})
     parser.set_defaults(run=_validate)
 
 
@@ -25,21 +25,21 @@ def _validate(args: argparse.Namespace) -> int:
     from precast.cli.console.files import read_bytes
     from precast.cli.console.output import print_json
 
-    problems = [each for path in args.paths for each in validate(path, read_bytes(path))]
-    errors = sum(not each.is_warning or args.strict for each in problems)
+    problems = [problem for path in args.paths for problem in validate(path, read_bytes(path))]
+    errors = sum(not problem.is_warning or args.strict for problem in problems)
     if args.json:
-        found = [_as_json(each.error, "warning" if each.is_warning else "error") for each in problems]
-        print_json({"files": len(args.paths), "valid": errors == 0, "findings": found})
+        findings = [_as_json(problem.error, "warning" if problem.is_warning else "error") for problem in problems]
+        print_json({"files": len(args.paths), "valid": errors == 0, "findings": findings})
     else:
-        for each in problems:
-            print(_rendered(each.error, "warning" if each.is_warning else "error"))
+        for problem in problems:
+            print(_render(problem.error, "warning" if problem.is_warning else "error"))
         print(
             f"{_count(len(args.paths), 'file')}: {_count(errors, 'error')}, {_count(len(problems) - errors, 'warning')}"
         )
     return EXIT_PROBLEMS if errors else 0
 
 
-def _rendered(error: PrecastError, severity: str) -> str:
+def _render(error: PrecastError, severity: str) -> str:
     if error.source is not None and error.span is not None:
         return render(error.source, error.span, severity, error.message, error.code, error.hint)
     return f"{severity}: {visible(error.message)} [{error.code}]" + (

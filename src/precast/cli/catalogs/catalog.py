@@ -1,4 +1,4 @@
-"""`precast catalog`: what is staged for nodes, what they are served, why, and who gets none."""
+"""`precast catalog`: shows the staged and served catalogs of nodes, the reads that decided them, and the nodes without one."""
 
 import argparse
 import time
@@ -15,6 +15,7 @@ from precast.cli.console.output import format_time, print_json, print_table
 from precast.cli.console.parser import declare_exits
 from precast.wire.catalogs.bodies import (
     CatalogError,
+    CatalogExplanation,
     ChangeView,
     DeadCompile,
     FlappingFact,
@@ -22,12 +23,11 @@ from precast.wire.catalogs.bodies import (
     ParameterView,
     ProgressView,
     StagedView,
-    CatalogExplanation,
 )
 
 Command = Callable[[argparse.Namespace], int]
 SHOWN_CHARS = 100
-# Between two looks at how far a decision is.
+# The pause between two requests for the progress of a decision.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
 
 
@@ -41,21 +41,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         return added
 
     for name, command, summary in (
-        ("show", _show, "what is staged for a node, and what it is served"),
-        ("diff", _diff, "how what is staged for a node differs from what it is served"),
-        ("why", _why, "the reads that decided a node's catalog"),
+        ("show", _show, "show the staged and the served catalog of a node"),
+        ("diff", _diff, "show how the staged catalog of a node differs from the served one"),
+        ("why", _why, "show the reads that decided a node's catalog"),
     ):
         add(name, command, summary).add_argument("node", metavar="NODE")
-    add("errors", _errors, "who gets no catalog, or gets it late, and why")
-    compiling = add("compile", _compile, "have it decided anew which catalog a node gets, and see what comes of it")
-    declare_exits(compiling, {1: "the node's code gives an error"})
-    compiling.add_argument("node", metavar="NODE")
-    compiling.add_argument(
+    add("errors", _errors, "show the nodes that get no catalog, or get it late, and why")
+    compile_parser = add("compile", _compile, "decide again which catalog a node gets, and show the result")
+    declare_exits(compile_parser, {1: "the node's code gives an error"})
+    compile_parser.add_argument("node", metavar="NODE")
+    compile_parser.add_argument(
         "--wait",
         metavar="DURATION",
         type=_duration,
         default=timedelta(minutes=2),
-        help="how long to wait for it (default: 2m); 0s only asks",
+        help="how long to wait for the result (default: 2m); 0s does not wait",
     )
 
 
@@ -91,31 +91,31 @@ def _diff(args: argparse.Namespace) -> int:
         print_json(msgspec.to_builtins(changes))
         return 0
     if not changes:
-        print("nothing differs")
+        print("no differences")
     for change in changes:
         print_change(change)
     return 0
 
 
 def print_change(change: ChangeView, before: str = "") -> None:
-    """A change with its parameters, a line each; of texts with many lines those that differ."""
+    """Print a change with one line per parameter; for texts of several lines, the lines that differ."""
     print(f"{before}{change.ref} {change.kind}")
-    for one in change.parameters if change.kind == "changed" else ():
-        for line in _lines(one):
+    for parameter in change.parameters if change.kind == "changed" else ():
+        for line in _parameter_lines(parameter):
             print(f"    {line}")
 
 
-def _lines(one: ParameterView) -> list[str]:
-    before, after = one.before, one.after
+def _parameter_lines(parameter: ParameterView) -> list[str]:
+    before, after = parameter.before, parameter.after
     if isinstance(before, str) and isinstance(after, str) and "\n" in before + after:
         import difflib
 
-        told = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=1)
-        return [f"{one.name}:", *(f"  {line}" for line in list(told)[2:])]
-    return [f"{one.name}: {_shown(before)} -> {_shown(after)}"]
+        diff = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=1)
+        return [f"{parameter.name}:", *(f"  {line}" for line in list(diff)[2:])]
+    return [f"{parameter.name}: {_format_value(before)} -> {_format_value(after)}"]
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is msgspec.UNSET:
         return "(nothing)"
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
@@ -127,7 +127,7 @@ def _why(args: argparse.Namespace) -> int:
     if args.json:
         print_json(msgspec.to_builtins(view))
         return 0
-    print_table(["READ", "ABOUT", "ANSWER"], [(one.question, one.about, one.answer) for one in view.reads])
+    print_table(["READ", "ABOUT", "ANSWER"], [(read.question, read.about, read.answer) for read in view.reads])
     print(f"\n{view.node}: {len(view.reads)} reads in {view.environment}, version {view.version[:12]}")
     if view.change is not None:
         _print_last_change(view.change)
@@ -135,7 +135,7 @@ def _why(args: argparse.Namespace) -> int:
 
 
 def _print_last_change(change: LastChange) -> None:
-    before, after = (digest[:12] if digest else "an error of the code" for digest in (change.before, change.after))
+    before, after = (digest[:12] if digest else "an error in the code" for digest in (change.before, change.after))
     print(f"changed {format_time(change.at)}, from {before} to {after}:")
     print(f"  {change.question} {change.about}: {change.old_answer} -> {change.new_answer}")
     if (version := change.brought_by) is not None:
@@ -148,33 +148,32 @@ def _print_last_change(change: LastChange) -> None:
 
 def _errors(args: argparse.Namespace) -> int:
     client = connect(args)
-    found = client.list_pages("/v1/catalogs/errors", CatalogError, "node")
+    errors = client.list_pages("/v1/catalogs/errors", CatalogError, "node")
     dead = client.ask("GET", "/v1/catalogs/dead", list[DeadCompile])
     flapping = client.ask("GET", "/v1/catalogs/flapping", list[FlappingFact])
     if args.json:
-        print_json(msgspec.to_builtins({"errors": found, "dead": dead, "flapping": flapping}))
+        print_json(msgspec.to_builtins({"errors": errors, "dead": dead, "flapping": flapping}))
         return 0
-    for error in dict.fromkeys(one.error for one in found):
-        print(f"{_names([one.node for one in found if one.error == error])}\n{error}\n")
+    for text in dict.fromkeys(error.error for error in errors):
+        print(f"{_names([error.node for error in errors if error.error == text])}\n{text}\n")
     for letter in dead:
-        what = "the compile" if letter.kind == "compile" else "the decision"
+        work = "the compile" if letter.kind == "compile" else "the decision"
         print(f"{_names(letter.nodes, letter.count)}")
-        print(f"given up {format_time(letter.since)} after {letter.attempts} tries: {letter.error}")
-        print(f"  hint: `precast catalog compile {letter.nodes[0]}` tries {what} again\n")
-    for flap in flapping:
-        print(
-            f"{flap.node}: {flap.path} of its facts changes too often: {flap.times} changes had to wait since {format_time(flap.since)}"
-        )
-        print("  hint: let the code not read it, or let it change less often\n")
-    if not (found or dead or flapping):
-        print("no node's code gives an error, and nobody waits")
+        print(f"given up {format_time(letter.since)} after {letter.attempts} attempts: {letter.error}")
+        print(f"  hint: `precast catalog compile {letter.nodes[0]}` tries {work} again\n")
+    for fact in flapping:
+        since = format_time(fact.since)
+        print(f"{fact.node}: its fact {fact.path} changes too often: {fact.times} changes were delayed since {since}")
+        print("  hint: change the code so that it does not read the fact, or make the fact change less often\n")
+    if not (errors or dead or flapping):
+        print("no node's code gives an error, and no decision is delayed")
     return 0
 
 
 def _names(nodes: Sequence[str], count: int | None = None) -> str:
     number = len(nodes) if count is None else count
-    what = "1 node" if number == 1 else f"{number} nodes"
-    return f"{what}: {', '.join(nodes[:5])}{' …' if number > 5 else ''}"
+    subject = "1 node" if number == 1 else f"{number} nodes"
+    return f"{subject}: {', '.join(nodes[:5])}{' …' if number > 5 else ''}"
 
 
 def _compile(args: argparse.Namespace) -> int:
@@ -188,13 +187,13 @@ def _compile(args: argparse.Namespace) -> int:
         pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
         progress = client.ask("GET", f"/v1/nodes/{node}/catalog/decision", ProgressView)
     if not args.wait:
-        print_json(msgspec.to_builtins(progress)) if args.json else print(f"{args.node}: asked for")
+        print_json(msgspec.to_builtins(progress)) if args.json else print(f"{args.node}: requested")
         return 0
     if progress.state == "given up":
         raise issues.GIVEN_UP.error(node=args.node, attempts=progress.attempts, reason=progress.error)
     if progress.state != "done":
-        waits = f"{progress.state}{f', last try: {progress.error}' if progress.error else ''}"
-        raise issues.NOT_DECIDED.error(node=args.node, wait=setting_values.show(args.wait), state=waits)
+        state = f"{progress.state}{f', last attempt: {progress.error}' if progress.error else ''}"
+        raise issues.NOT_DECIDED.error(node=args.node, wait=setting_values.show(args.wait), state=state)
     view = client.ask("GET", f"/v1/nodes/{node}/catalog", StagedView)
     if args.json:
         print_json(msgspec.to_builtins(view))
@@ -202,7 +201,9 @@ def _compile(args: argparse.Namespace) -> int:
         print(f"{view.node}: its code gives an error\n{view.error}")
     else:
         is_same = before is not None and before.staged == view.staged
-        print(f"{view.node}: {view.staged and view.staged[:12]} {'as before' if is_same else 'is new'}, {view.state}")
+        print(
+            f"{view.node}: {view.staged and view.staged[:12]} {'is unchanged' if is_same else 'is new'}, {view.state}"
+        )
     return 1 if view.error is not None else 0
 
 

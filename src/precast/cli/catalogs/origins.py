@@ -1,4 +1,4 @@
-"""Where a failed resource comes from, in a few lines below its failure."""
+"""Describes where a failed resource was declared and which version and release brought it, in a few lines below the failure."""
 
 from precast.base.errors import PrecastError
 from precast.base.spans import visible
@@ -7,12 +7,12 @@ from precast.cli.console.output import format_time
 from precast.wire.catalogs.origins import OriginView
 from precast.wire.code.environments import VersionRow
 
-# Of one report, so many are traced: the first failures are what one looks at.
-MOST = 10
+# Origins are requested for at most this many failures of a report, because readers look at the first ones.
+MAX_ORIGINS = 10
 
 
-def trace(client: Client, node: str, resource: str, catalog: str) -> OriginView | None:
-    """None if it cannot be told: a report is shown all the same."""
+def find_origin(client: Client, node: str, resource: str, catalog: str) -> OriginView | None:
+    """The origin of a resource; None if the server does not know it, so that the report is shown without it."""
     query = {"resource": resource, "catalog": catalog}
     try:
         return client.ask("GET", f"/v1/nodes/{segment(node)}/origin", OriginView, query=query)
@@ -20,20 +20,20 @@ def trace(client: Client, node: str, resource: str, catalog: str) -> OriginView 
         return None
 
 
-def origin_lines(found: OriginView) -> list[str]:
-    """What people read."""
+def origin_lines(origin: OriginView) -> list[str]:
+    """The origin as lines for people."""
     lines = []
-    if found.file is not None:
-        text = f"  {visible(found.text)}" if found.text else ""
-        lines.append(f"declared at {visible(found.file)}:{found.line}{text}")
-    if found.changed is not None:
-        since = "there since" if found.is_file_older else "last changed in"
-        lines.append(f"{since} {_version(found.environment, found.changed)}")
-    brought = found.brought
-    since = "there since" if found.is_older else "so since"
-    code = f" of {_version(found.environment, brought.version)}" if brought.version is not None else ""
-    when = f"{format_time(brought.released_at)} by {visible(brought.released_by)}"
-    lines.append(f"{since} release {brought.number}, {when}{code}")
+    if origin.file is not None:
+        text = f"  {visible(origin.text)}" if origin.text else ""
+        lines.append(f"declared at {visible(origin.file)}:{origin.line}{text}")
+    if origin.changed is not None:
+        since = "there since at least" if origin.is_file_older else "last changed in"
+        lines.append(f"{since} {_version(origin.environment, origin.changed)}")
+    release = origin.brought
+    since = "there since at least" if origin.is_older else "there since"
+    code = f" of {_version(origin.environment, release.version)}" if release.version is not None else ""
+    when = f"{format_time(release.released_at)} by {visible(release.released_by)}"
+    lines.append(f"{since} release {release.number}, {when}{code}")
     return lines
 
 

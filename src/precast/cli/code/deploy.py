@@ -1,4 +1,4 @@
-"""`precast env deploy`: the code in a directory, or of a git repository, becomes an environment's current version."""
+"""`precast env deploy`: makes the code of a directory or git repository the current version of an environment."""
 
 import argparse
 import asyncio
@@ -12,7 +12,7 @@ import msgspec
 from precast.base.errors import PrecastError
 from precast.base.spans import visible
 from precast.cli import issues as cli_issues
-from precast.cli.code.uploads import Sent, send
+from precast.cli.code.uploads import UploadResult, upload
 from precast.cli.console.client import Client, add_connection, connect, segment
 from precast.cli.console.output import print_json
 from precast.services.code import git_sources, issues, puppetfile_modules
@@ -21,68 +21,71 @@ from precast.wire.code.environments import DeployAnswer, DeployBody
 
 # The server reads and checks everything that changed.
 TIMEOUT_S = 300.0
-TRIES = 3
+ATTEMPTS = 3
 
 
 def configure(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    summary = "make code an environment's current version; the same code is no new version"
+    summary = "make code the current version of an environment; unchanged code makes no new version"
     parser = commands.add_parser("deploy", help=summary, description=summary)
     add_connection(parser)
     parser.add_argument("environment", metavar="NAME")
-    parser.add_argument("--from", dest="place", metavar="DIR", help="the environment's files")
-    parser.add_argument("--git", metavar="REPOSITORY", help="fetch them from here")
+    parser.add_argument("--from", dest="directory", metavar="DIR", help="the environment's files")
+    parser.add_argument("--git", metavar="REPOSITORY", help="fetch the files from this repository")
     parser.add_argument("--ref", metavar="REF", help="the branch, tag or commit to fetch")
     parser.set_defaults(run=_deploy)
 
 
-class _Found(NamedTuple):
+class _CodeSource(NamedTuple):
     """Files to deploy, and where they come from."""
 
-    place: Path
+    directory: Path
     source: str
     commit: str | None
 
 
 def _deploy(args: argparse.Namespace) -> int:
-    if (args.place is None) is (args.git is None) or (args.git is None) is not (args.ref is None):
+    if (args.directory is None) is (args.git is None) or (args.git is None) is not (args.ref is None):
         raise cli_issues.USAGE.error(
             problem="give --from DIR, or --git REPOSITORY and --ref REF", usage="see `precast env deploy --help`"
         )
     client = connect(args, TIMEOUT_S)
-    if args.place is not None:
-        puppetfile_modules.check_modules(Path(args.place))
-        return _tell(
-            args, *_deploy_files(client, args.environment, _Found(Path(args.place), f"from {args.place}", None))
+    if args.directory is not None:
+        puppetfile_modules.check_modules(Path(args.directory))
+        return _print_result(
+            args,
+            *_deploy_files(client, args.environment, _CodeSource(Path(args.directory), f"from {args.directory}", None)),
         )
-    with tempfile.TemporaryDirectory(prefix="precast-") as room:
-        return _tell(args, *_deploy_files(client, args.environment, _fetch(args.git, args.ref, Path(room))))
+    with tempfile.TemporaryDirectory(prefix="precast-") as workspace:
+        return _print_result(
+            args, *_deploy_files(client, args.environment, _fetch(args.git, args.ref, Path(workspace)))
+        )
 
 
-def _fetch(repository: str, ref: str, room: Path) -> _Found:
+def _fetch(repository: str, ref: str, workspace: Path) -> _CodeSource:
     if Path(repository).is_dir():
         repository = str(Path(repository).absolute())
-    found = asyncio.run(git_sources.check_out(repository, ref, room))
-    puppetfile_modules.install_modules(found.place, room / "modules", is_remote_only=False)
-    return _Found(found.place, f"{git_sources.redact_url(repository)} {ref}", found.commit)
+    checkout = asyncio.run(git_sources.check_out(repository, ref, workspace))
+    puppetfile_modules.install_modules(checkout.place, workspace / "modules", is_remote_only=False)
+    return _CodeSource(checkout.place, f"{git_sources.redact_url(repository)} {ref}", checkout.commit)
 
 
-def _deploy_files(client: Client, environment: str, found: _Found) -> tuple[DeployAnswer, Sent]:
-    """Send what is missing, then ask for the deploy; again if content was collected in between."""
-    tree, places = read_directory(found.place)
-    body = DeployBody(tree.version, found.source, found.commit)
+def _deploy_files(client: Client, environment: str, code: _CodeSource) -> tuple[DeployAnswer, UploadResult]:
+    """Send the content that the server lacks, then request the deploy; retry if content was garbage-collected in between."""
+    tree, paths = read_directory(code.directory)
+    body = DeployBody(tree.version, code.source, code.commit)
     path = f"/v1/environments/{segment(environment)}/versions"
-    for left in range(TRIES, 0, -1):
-        sent = send(client, environment, tree, places)
+    for attempts_left in range(ATTEMPTS, 0, -1):
+        sent = upload(client, environment, tree, paths)
         try:
             return client.ask("POST", path, DeployAnswer, body), sent
         except PrecastError as error:
-            if not issues.MISSING_CONTENT.matches(error) or left == 1:
-                raise _told(error) from None
-    raise AssertionError("the last try returns or raises")
+            if not issues.MISSING_CONTENT.matches(error) or attempts_left == 1:
+                raise _print_findings(error) from None
+    raise AssertionError("the last attempt returns or raises")
 
 
-def _told(error: PrecastError) -> PrecastError:
-    """What is wrong with the files goes out line by line, as compilers say it; one line remains."""
+def _print_findings(error: PrecastError) -> PrecastError:
+    """Print the findings about files to standard error line by line, as compilers do; return an error with the first line only."""
     first, *lines = error.message.splitlines()
     if not issues.BROKEN_TREE.matches(error) or not lines:
         return error
@@ -91,7 +94,7 @@ def _told(error: PrecastError) -> PrecastError:
     return PrecastError.of_kind(error.kind, error.code, first, error.hint)
 
 
-def _tell(args: argparse.Namespace, answer: DeployAnswer, sent: Sent) -> int:
+def _print_result(args: argparse.Namespace, answer: DeployAnswer, sent: UploadResult) -> int:
     for line in answer.warnings:
         print(f"precast: {visible(line)}", file=sys.stderr)
     now = answer.current

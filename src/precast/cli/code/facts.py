@@ -1,7 +1,7 @@
-"""`precast env facts`: the facts that modules add in Ruby, and what takes their place.
+"""`precast env facts`: the facts that modules add in Ruby, and what replaces them.
 
-Nodes run no Ruby. A fact that Precast collects itself needs nothing; data and programs in `facts.d` work as they are; for the rest a
-module brings a Python file of ours, or somebody writes it.
+Nodes run no Ruby. Facts that Precast collects itself need no replacement, and data and programs in `facts.d` work unchanged. Every other
+fact needs a Python file in the module, which Precast may provide or the user has to write.
 """
 
 import argparse
@@ -19,11 +19,11 @@ from precast.lang.ruby.declarations.ruby_file import load_ruby_file
 from precast.lang.settings import Settings
 
 OWN = "Precast collects it"
-EXTERNAL = "works as it is: put it into /etc/precast/facts.d"
+EXTERNAL = "works unchanged: put it into /etc/precast/facts.d"
 
 
-class Row(NamedTuple):
-    """A fact of a module, where it comes from, and what replaces it; `is_open` if somebody has to do something."""
+class ModuleFact(NamedTuple):
+    """A fact of a module, where it comes from, and what replaces it; `is_open` if the replacement has to be written."""
 
     fact: str
     module: str
@@ -33,12 +33,12 @@ class Row(NamedTuple):
 
 
 def configure(commands: Any) -> None:
-    summary = "facts that modules add in Ruby, and what takes their place"
+    summary = "show the facts that modules add in Ruby, and what replaces them"
     command: argparse.ArgumentParser = commands.add_parser("facts", help=summary, description=summary)
     command.add_argument(
-        "--environment", metavar="DIR", default=".", help="the environment's directory (default: here)"
+        "--environment", metavar="DIR", default=".", help="the environment's directory (default: the current one)"
     )
-    command.add_argument("--open", action="store_true", help="only those that nothing replaces yet")
+    command.add_argument("--open", action="store_true", help="only facts without a replacement")
     command.add_argument("--json", action="store_true", help="print one JSON document")
     command.set_defaults(run=_run)
 
@@ -48,7 +48,7 @@ def _run(args: argparse.Namespace) -> int:
     inputs = Inputs(NodeAnswers(NodeData.local("localhost", {}), files, constants))
     modules = files.modules(with_environment(inputs, Settings()).module_path)
     own = _own_facts()
-    rows = [row for name, path in modules.items() for row in _of_module(name, path, files, own)]
+    rows = [row for name, path in modules.items() for row in _module_facts(name, path, files, own)]
     shown = [row for row in rows if row.is_open or not args.open]
     if args.json:
         print_json([row._asdict() for row in shown])
@@ -59,7 +59,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _own_facts() -> frozenset[str]:
-    """The names that Precast collects here, with facter's old ones."""
+    """The names of the facts that Precast collects on this machine, with the legacy names of facter."""
     from precast.agent.facts.collection import Collector
     from precast.agent.facts.legacy import legacy_facts
     from precast.agent.facts.machine import Machine
@@ -70,9 +70,13 @@ def _own_facts() -> frozenset[str]:
     return frozenset((*collected.facts, *legacy_facts(collected.facts)))
 
 
-def _of_module(name: str, path: str, files: FileStore, own: frozenset[str]) -> list[Row]:
-    ours = {each.removesuffix(".py") for each in _names(files, f"{path}/precast/facts") if each.endswith(".py")}
-    rows: list[Row] = []
+def _module_facts(name: str, path: str, files: FileStore, own: frozenset[str]) -> list[ModuleFact]:
+    ours = {
+        file_name.removesuffix(".py")
+        for file_name in _names(files, f"{path}/precast/facts")
+        if file_name.endswith(".py")
+    }
+    rows: list[ModuleFact] = []
     for file in _ruby_files(files, f"{path}/lib/facter"):
         digest = files.digest(file)
         if digest is ABSENT:
@@ -80,19 +84,23 @@ def _of_module(name: str, path: str, files: FileStore, own: frozenset[str]) -> l
         code = load_ruby_file(file, digest, files.content(digest).decode("utf-8", "replace"))
         inside = file.removeprefix(f"{path}/")
         if code is None:
-            rows.append(Row("?", name, inside, "the file cannot be read: look at what it adds", is_open=True))
+            rows.append(
+                ModuleFact(
+                    "?", name, inside, "the file cannot be parsed: read it to see which facts it adds", is_open=True
+                )
+            )
             continue
         for fact in added_facts(code):
             shown = fact.name or "?"
             replacement, is_open = _replacement(fact.name, name, ours, own)
-            rows.append(Row(shown, name, f"{inside}:{fact.line}", replacement, is_open))
+            rows.append(ModuleFact(shown, name, f"{inside}:{fact.line}", replacement, is_open))
     external = _names(files, f"{path}/facts.d")
-    return rows + [Row("?", name, f"facts.d/{each}", EXTERNAL, is_open=False) for each in external]
+    return rows + [ModuleFact("?", name, f"facts.d/{file_name}", EXTERNAL, is_open=False) for file_name in external]
 
 
 def _replacement(fact: str | None, module: str, ours: set[str], own: frozenset[str]) -> tuple[str, bool]:
     if fact is None:
-        return "its name is worked out on the node: look at the file", True
+        return "its name is computed on the node: read the file", True
     if fact in own:
         return OWN, False
     if fact in ours:
@@ -106,5 +114,5 @@ def _names(files: FileStore, path: str) -> list[str]:
 
 
 def _ruby_files(files: FileStore, path: str) -> list[str]:
-    """Facter loads what stands in the folder itself; what is below is for those files to use."""
+    """The Ruby files that Facter loads: those of the directory itself; files below it are only used by those."""
     return [f"{path}/{name}" for name in _names(files, path) if name.endswith(".rb")]

@@ -1,9 +1,9 @@
-"""What a command takes from the disk to compile: an environment's files, and a node's facts.
+"""Opens environments and fact files on disk for commands that compile without a server.
 
-An environment is a directory. Nothing outside of it is read but the module directories that its environment.conf names: a link that
-leads out counts as absent, so that a compile here reads what a server would have stored. In a module directory outside, a module
-itself may be a link, as distributions have it. What only some commands need is imported by who needs it: a manifest alone is applied
-without any of it.
+An environment is a directory. Files outside of it are read only from the module directories that its environment.conf names: a link that
+leads outside counts as absent, so that a local compile reads what a server would have stored. In a module directory outside, a module
+itself may be a link, as in packages of distributions. Modules that only some commands need are imported by the functions that use them:
+applying a single manifest loads none of them.
 """
 
 import argparse
@@ -28,7 +28,7 @@ class DirectoryTree:
         self._outside = tuple(path.absolute() for path in module_paths)
 
     def read(self, path: str) -> bytes | None:
-        place = self._place(path)
+        place = self._resolve(path)
         if place is None or not place.is_file():
             return None
         try:
@@ -37,22 +37,22 @@ class DirectoryTree:
             raise issues.NO_FILE.error(path=str(place), reason=error.strerror) from error
 
     def names(self, path: str) -> tuple[str, ...] | None:
-        place = self._place(path)
+        place = self._resolve(path)
         if place is None or not place.is_dir():
             return None
         try:
-            with os.scandir(place) as found:
-                return tuple(sorted(entry.name + ("/" if entry.is_dir() else "") for entry in found))
+            with os.scandir(place) as entries:
+                return tuple(sorted(entry.name + ("/" if entry.is_dir() else "") for entry in entries))
         except OSError as error:
             raise issues.NO_FILE.error(path=str(place), reason=error.strerror) from error
 
-    def _place(self, path: str) -> Path | None:
+    def _resolve(self, path: str) -> Path | None:
         if "\0" in path:
             return None
         try:
             place = (self._root / path).resolve()
             inside = any(place.is_relative_to(root) for root in self._allowed) or self._is_of_module(path, place)
-        except (OSError, RuntimeError):  # a link that leads to itself
+        except (OSError, RuntimeError):  # the link is part of a loop
             return None
         return place if inside else None
 
@@ -66,12 +66,14 @@ class DirectoryTree:
 
 
 def add_environment_options(parser: argparse.ArgumentParser) -> None:
-    """Which environment, for which node: what commands that compile or look up share."""
+    """Add the options that name the environment and the node, for all commands that compile or look up."""
     parser.add_argument("--environment", metavar="DIR", required=True, help="directory with manifests and modules")
-    parser.add_argument("--node", metavar="NAME", required=True, help="the node's name, as its certificate has it")
-    parser.add_argument("--facts", metavar="FILE", help="facts as JSON or YAML, - for standard input; default: none")
-    parser.add_argument("--hiera", metavar="FILE", help="the hiera.yaml of the global layer; default: none")
-    parser.add_argument("--strict", action="store_true", help="as Puppet 8: unknown variables and the like are errors")
+    parser.add_argument("--node", metavar="NAME", required=True, help="the node's name, as in its certificate")
+    parser.add_argument("--facts", metavar="FILE", help="facts as JSON or YAML, - for standard input (default: none)")
+    parser.add_argument("--hiera", metavar="FILE", help="the hiera.yaml of the global layer (default: none)")
+    parser.add_argument(
+        "--strict", action="store_true", help="as Puppet 8: unknown variables and similar mistakes are errors"
+    )
 
 
 def open_inputs(args: argparse.Namespace) -> tuple[Inputs, NodeData]:
@@ -84,7 +86,7 @@ def open_inputs(args: argparse.Namespace) -> tuple[Inputs, NodeData]:
 
 
 def open_environment(path: str, hiera: str | None = None) -> tuple[Path, FileStore, dict[str, Any]]:
-    """An environment with the module directories outside that it names: its place, its files, and what is constant for it.
+    """Open an environment: its directory, its files with those of module directories outside, and its constant answers.
 
     `hiera` is the hiera.yaml of the global layer, whose data lies below the same directory. Raises NotFoundError CLI-010 or CLI-030,
     or InputError LANG-761 or LANG-762 for its environment.conf.
@@ -95,16 +97,16 @@ def open_environment(path: str, hiera: str | None = None) -> tuple[Path, FileSto
     constants = {"environment_path": str(place.resolve())}
     answers = NodeAnswers(NodeData.local("localhost", {}), FileStore(DirectoryTree(place)), constants)
     settings = with_environment(Inputs(answers), Settings())
-    outside = tuple(Path(each) for each in settings.module_path if each.startswith("/"))
+    outside = tuple(Path(path) for path in settings.module_path if path.startswith("/"))
     if hiera is not None:
-        read_bytes(hiera)  # a name that is mistyped must not look like an empty layer
+        read_bytes(hiera)  # raises, so that a mistyped name is not taken for an empty layer
         constants["hiera_config"] = str(Path(hiera).resolve())
         outside = (*outside, Path(hiera).resolve().parent)
     return place, FileStore(DirectoryTree(place, outside)), constants
 
 
 def directory(path: str) -> Path:
-    """An environment's directory. Raises NotFoundError CLI-030 if it is none."""
+    """The directory of an environment. Raises NotFoundError CLI-030 if it does not exist."""
     place = Path(path)
     if not place.is_dir():
         raise issues.NO_ENVIRONMENT.error(path=path)
@@ -122,5 +124,5 @@ def read_facts(path: str) -> dict[str, Any]:
     reader = formats.from_json if data.lstrip()[:1] == b"{" else formats.from_yaml
     facts = dict(reader("standard input" if path == "-" else path, data).facts)
     values = facts.get("values")
-    # What `puppet facts` and a stored fact set print: the facts are inside.
+    # In the output of `puppet facts`, and in a stored fact set, the facts are below `values`.
     return dict(values) if isinstance(values, dict) and "name" in facts else facts

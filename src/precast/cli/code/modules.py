@@ -1,4 +1,4 @@
-"""`precast env modules`: puts the modules of a Puppetfile in place, lists those that are there, and says what they lack."""
+"""`precast env modules`: installs the modules of a Puppetfile, lists the installed ones, and checks their dependencies."""
 
 import argparse
 import os
@@ -35,19 +35,21 @@ def configure(commands: Any) -> None:
     summary = "the modules of an environment: install, list, check"
     group = commands.add_parser("modules", help=summary, description=summary)
     inner = group.add_subparsers(metavar="COMMAND", required=True, parser_class=type(group))
-    install = _command(inner, "install", "put the modules of the Puppetfile in place", _install)
+    install = _command(inner, "install", "install the modules of the Puppetfile", _install)
     install.add_argument("--forge", metavar="DIR", help="a directory with tarballs AUTHOR-NAME-VERSION.tar.gz")
-    install.add_argument("--update", action="store_true", help="look branches and newest versions up again")
-    install.add_argument("--force", action="store_true", help="replace and remove modules that were changed here")
+    install.add_argument("--update", action="store_true", help="resolve branches and newest versions again")
+    install.add_argument(
+        "--force", action="store_true", help="also replace and remove modules that were changed locally"
+    )
     _command(inner, "list", "list the modules on the module path", _list)
-    check = _command(inner, "check", "what modules lack, and what differs from the Puppetfile", _check)
-    declare_exits(check, {EXIT_PROBLEMS: "a module lacks something, or differs"})
+    check = _command(inner, "check", "check for missing dependencies and differences from the Puppetfile", _check)
+    declare_exits(check, {EXIT_PROBLEMS: "a dependency is missing, or a module differs from the Puppetfile"})
 
 
 def _command(commands: Any, name: str, summary: str, run: Any) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=summary)
     command.add_argument(
-        "--environment", metavar="DIR", default=".", help="the environment's directory (default: here)"
+        "--environment", metavar="DIR", default=".", help="the environment's directory (default: the current one)"
     )
     command.add_argument("--json", action="store_true", help="print one JSON document")
     command.set_defaults(run=run)
@@ -64,11 +66,11 @@ def _install(args: argparse.Namespace) -> int:
     forge = directory(args.forge) if args.forge is not None else None
     outcomes = install_modules(place, cache=_cache(), forge=forge, update=args.update, force=args.force)
     if args.json:
-        print_json([msgspec.to_builtins(each) for each in outcomes])
+        print_json([msgspec.to_builtins(outcome) for outcome in outcomes])
         return 0
     print_table(
         ["MODULE", "WHERE", "DONE", "COMMIT OR VERSION"],
-        [(each.name, each.directory, each.change, each.resolved or None) for each in outcomes],
+        [(outcome.name, outcome.directory, outcome.change, outcome.resolved or None) for outcome in outcomes],
     )
     return 0
 
@@ -79,16 +81,16 @@ def _puppetfile(place: Path) -> Puppetfile | None:
 
 
 def _cache() -> Path:
-    """Where copies of repositories are kept between runs."""
+    """The directory that caches repositories between runs."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "precast" / "git"
 
 
-# Looking
+# Listing and checking
 
 
 def _modules(args: argparse.Namespace) -> tuple[dict[str, tuple[str, Metadata]], FileStore]:
-    """Each module's place and metadata, in the order of the module path, and their files."""
+    """Each module's path and metadata, in the order of the module path, and their files."""
     _, files, constants = open_environment(args.environment)
     inputs = Inputs(NodeAnswers(NodeData.local("localhost", {}), files, constants))
     roots = with_environment(inputs, Settings()).module_path
@@ -136,11 +138,11 @@ def _origin(locked: LockedModule | None) -> str | None:
 def _check(args: argparse.Namespace) -> int:
     place = directory(args.environment)
     modules, files = _modules(args)
-    lacking = unmet_dependencies({name: metadata for name, (_, metadata) in modules.items()})
+    unmet = unmet_dependencies({name: metadata for name, (_, metadata) in modules.items()})
     problems = [
         (name, problem)
         for name, (_, metadata) in modules.items()
-        for problem in (*metadata.problems, *lacking.get(name, ()))
+        for problem in (*metadata.problems, *unmet.get(name, ()))
     ]
     problems += [(name, problem) for name, (path, _) in modules.items() for problem in _missing_functions(path, files)]
     problems += _differences(place, _puppetfile(place), read_lock(place))
@@ -157,12 +159,12 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _missing_functions(path: str, files: FileStore) -> Iterator[str]:
-    """Functions that a module writes in Ruby and Precast has no version of; one named by a keyword can be called by nobody."""
+    """The Ruby functions of a module that Precast does not have. A function with the name of a keyword cannot be called."""
     library.load()
     for folder in ("lib/puppet/functions", "lib/puppet/parser/functions"):
         for name in _ruby_files(f"{path}/{folder}", "", files):
             if registry.find(name) is None and native.find(name) is None and name not in KEYWORDS:
-                yield f"Precast has no version of its function {name}, which is written in Ruby"
+                yield f"Precast has no equivalent of its Ruby function {name}"
 
 
 def _ruby_files(directory: str, prefix: str, files: FileStore) -> Iterator[str]:
@@ -175,17 +177,19 @@ def _ruby_files(directory: str, prefix: str, files: FileStore) -> Iterator[str]:
 
 
 def _differences(place: Path, puppetfile: Puppetfile | None, locked: dict[str, LockedModule]) -> list[tuple[str, str]]:
-    """Where what is there is not what the Puppetfile and its lock say."""
-    found: list[tuple[str, str]] = []
+    """The differences between the installed modules and the Puppetfile with its lock."""
+    differences: list[tuple[str, str]] = []
     for source in puppetfile.modules if puppetfile is not None else ():
         known = locked.get(source.name)
         path = place / source.directory
         if source.origin == "local" or (known is not None and known.source == source):
             if not path.is_dir():
-                found.append((source.name, f"{source.directory} is missing"))
+                differences.append((source.name, f"{source.directory} is missing"))
             elif known is not None and source.origin != "local" and digest_of(path) != known.files:
-                found.append((source.name, "it was changed since it was installed"))
+                differences.append((source.name, "it was changed since it was installed"))
         else:
-            found.append((source.name, "the Puppetfile wants something else than is installed"))
-    wanted = {source.name for source in puppetfile.modules} if puppetfile is not None else set(locked)
-    return found + [(name, "it is installed, but no longer in the Puppetfile") for name in locked if name not in wanted]
+            differences.append((source.name, "the Puppetfile names another source or version than the installed one"))
+    expected = {source.name for source in puppetfile.modules} if puppetfile is not None else set(locked)
+    return differences + [
+        (name, "it is installed, but no longer in the Puppetfile") for name in locked if name not in expected
+    ]

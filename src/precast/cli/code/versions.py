@@ -1,4 +1,4 @@
-"""`precast env list|show|diff|rollback|policy`: what is current in environments, what was, and how these differ."""
+"""`precast env list|show|diff|rollback|policy`: the current and earlier versions of environments, and how they differ."""
 
 import argparse
 import difflib
@@ -23,7 +23,7 @@ from precast.wire.code.environments import (
 )
 
 DIFFERS = 1
-# Larger files are only named.
+# The content of larger files is not printed.
 MAX_SHOWN_BYTES = 1024 * 1024
 
 Command = Callable[[argparse.Namespace], int]
@@ -36,20 +36,22 @@ def configure(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         added.set_defaults(run=command)
         return added
 
-    add("list", _list, "show environments with what is current in them")
+    add("list", _list, "show environments with their current versions")
     show = add("show", _show, "show an environment and its versions")
     show.add_argument("environment", metavar="NAME")
-    differ = add("diff", _differ, "show which files differ between two versions")
-    differ.add_argument("environment", metavar="NAME")
-    differ.add_argument("before", metavar="NUMBER", nargs="?", type=int, default=0, help="default: the one before")
-    differ.add_argument("after", metavar="OTHER", nargs="?", type=int, default=0, help="default: the current one")
-    differ.add_argument("--content", action="store_true", help="also how the texts differ")
-    declare_exits(differ, {DIFFERS: "they differ"})
+    diff = add("diff", _differ, "show which files differ between two versions")
+    diff.add_argument("environment", metavar="NAME")
+    diff.add_argument(
+        "before", metavar="NUMBER", nargs="?", type=int, default=0, help="default: the version before the current one"
+    )
+    diff.add_argument("after", metavar="OTHER", nargs="?", type=int, default=0, help="default: the current version")
+    diff.add_argument("--content", action="store_true", help="also show how text files differ")
+    declare_exits(diff, {DIFFERS: "the versions differ"})
     back = add("rollback", _roll_back, "make an earlier version current again")
     back.add_argument("environment", metavar="NAME")
-    back.add_argument("number", metavar="NUMBER", nargs="?", type=int, default=0, help="default: the last other one")
-    back.add_argument("--why", metavar="TEXT", default="", help="for the audit log")
-    policy = add("policy", _set_policy, "say whether what compiles is released by hand or by itself")
+    back.add_argument("number", metavar="NUMBER", nargs="?", type=int, default=0, help="default: the previous version")
+    back.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log")
+    policy = add("policy", _set_policy, "set whether compiled catalogs are released by hand or automatically")
     policy.add_argument("environment", metavar="NAME")
     policy.add_argument("policy", metavar="manual|automatic", choices=["manual", "automatic"])
 
@@ -59,32 +61,30 @@ def _path(args: argparse.Namespace) -> str:
 
 
 def _list(args: argparse.Namespace) -> int:
-    found = connect(args).list_pages("/v1/environments", EnvironmentRow, "name")
+    rows = connect(args).list_pages("/v1/environments", EnvironmentRow, "name")
     if args.json:
-        print_json(msgspec.to_builtins(found))
+        print_json(msgspec.to_builtins(rows))
         return 0
     print_table(
         ["ENVIRONMENT", "NUMBER", "VERSION", "DEPLOYED", "BY", "SOURCE", "POLICY"],
-        [(one.name, *_cells(one.current), one.policy) for one in found],
+        [(row.name, *_cells(row.current), row.policy) for row in rows],
     )
     return 0
 
 
-def _cells(one: VersionRow) -> tuple[object, ...]:
-    commit = f" ({one.commit_id[:12]})" if one.commit_id else ""
-    return one.number, one.version[:12], format_time(one.deployed_at), one.deployed_by, one.source + commit
+def _cells(row: VersionRow) -> tuple[object, ...]:
+    commit = f" ({row.commit_id[:12]})" if row.commit_id else ""
+    return row.number, row.version[:12], format_time(row.deployed_at), row.deployed_by, row.source + commit
 
 
 def _show(args: argparse.Namespace) -> int:
-    found = connect(args).ask("GET", _path(args), EnvironmentView)
+    view = connect(args).ask("GET", _path(args), EnvironmentView)
     if args.json:
-        print_json(msgspec.to_builtins(found))
+        print_json(msgspec.to_builtins(view))
         return 0
-    print(
-        f"{found.name}: {found.files} files, {found.size} bytes; what is compiled is released by policy {found.policy}"
-    )
+    print(f"{view.name}: {view.files} files, {view.size} bytes; compiled catalogs are released by policy {view.policy}")
     print()
-    rows = [("*" if one.number == found.current.number else "", *_cells(one)) for one in found.versions]
+    rows = [("*" if row.number == view.current.number else "", *_cells(row)) for row in view.versions]
     print_table(["", "NUMBER", "VERSION", "DEPLOYED", "BY", "SOURCE"], rows)
     return 0
 
@@ -92,19 +92,19 @@ def _show(args: argparse.Namespace) -> int:
 def _differ(args: argparse.Namespace) -> int:
     client = connect(args)
     query = {"before": str(args.before), "after": str(args.after)}
-    found = client.ask("GET", f"{_path(args)}/difference", DifferenceAnswer, query=query)
+    difference = client.ask("GET", f"{_path(args)}/difference", DifferenceAnswer, query=query)
     if args.json:
-        print_json(msgspec.to_builtins(found))
-        return DIFFERS if found.changes else 0
+        print_json(msgspec.to_builtins(difference))
+        return DIFFERS if difference.changes else 0
     print(
-        f"{args.environment}: version {found.before.number} to {found.after.number}, {len(found.changes)} files differ"
+        f"{args.environment}: version {difference.before.number} to {difference.after.number}, {len(difference.changes)} files differ"
     )
-    for change in found.changes:
+    for change in difference.changes:
         print(f"{_word(change)} {visible(change.path)}")
         if args.content:
             for line in _text_difference(client, _path(args), change):
                 print(visible(line))
-    return DIFFERS if found.changes else 0
+    return DIFFERS if difference.changes else 0
 
 
 def _word(change: FileChange) -> str:
@@ -118,14 +118,14 @@ def _word(change: FileChange) -> str:
 def _text_difference(client: Client, path: str, change: FileChange) -> Iterator[str]:
     before, after = _read(client, path, change.before), _read(client, path, change.after)
     if before is None or after is None:
-        yield "  (no text, or too large to show)"
+        yield "  (not a text file, or too large to print)"
         return
     lines = difflib.unified_diff(before, after, f"a/{change.path}", f"b/{change.path}", lineterm="")
     yield from (f"  {line}" for line in lines)
 
 
 def _read(client: Client, path: str, file: FileRow | None) -> list[str] | None:
-    """The lines of a file, none if there is no file; None for what is no text."""
+    """The lines of a file, empty if it does not exist; None if it is not a text file or too large."""
     if file is None:
         return []
     if file.size > MAX_SHOWN_BYTES:
@@ -151,9 +151,9 @@ def _roll_back(args: argparse.Namespace) -> int:
 
 
 def _set_policy(args: argparse.Namespace) -> int:
-    found = connect(args).ask("POST", f"{_path(args)}/policies", EnvironmentRow, ReleasePolicyBody(args.policy))
+    row = connect(args).ask("POST", f"{_path(args)}/policies", EnvironmentRow, ReleasePolicyBody(args.policy))
     if args.json:
-        print_json(msgspec.to_builtins(found))
+        print_json(msgspec.to_builtins(row))
     else:
-        print(f"{found.name}: what is compiled is released by policy {found.policy}")
+        print(f"{row.name}: compiled catalogs are released by policy {row.policy}")
     return 0

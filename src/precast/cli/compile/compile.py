@@ -1,7 +1,7 @@
-"""`precast compile`: a node's catalog from an environment on disk, no server needed.
+"""`precast compile`: compiles a node's catalog from an environment on disk, without a server.
 
-People see what the catalog holds and where it is declared, in the order of application; `--json` prints the whole catalog as Puppet's
-tools read it, with this node's facts filled in. `--trace` prints what the compile read, which is all it depends on.
+It prints the resources and where they are declared, in the order of application; `--json` prints the whole catalog in the format of
+Puppet's tools, with this node's facts filled in. `--trace` prints the reads of the compile, which are all that the catalog depends on.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from precast.types.ordering import application_order
 def configure(parser: argparse.ArgumentParser) -> None:
     add_environment_options(parser)
     parser.add_argument("--json", action="store_true", help="print the whole catalog as one JSON document")
-    parser.add_argument("--trace", action="store_true", help="print what the compile read instead of the catalog")
+    parser.add_argument("--trace", action="store_true", help="print the reads of the compile instead of the catalog")
     parser.set_defaults(run=_run)
 
 
@@ -59,11 +59,11 @@ def _catalog(result: CompileResult, node: NodeData, settings: Settings) -> Any:
 
 
 def finder(node: NodeData) -> unknown.Find:
-    """What fills a hole for this node."""
+    """The function that fills the holes of a catalog with the facts of this node."""
 
     def find(root: str, path: tuple[str | int, ...]) -> Any:
-        found = follow(node.facts if root == "facts" else node.trusted, path)
-        return None if found is ABSENT else found
+        value = follow(node.facts if root == "facts" else node.trusted, path)
+        return None if value is ABSENT else value
 
     return find
 
@@ -75,12 +75,12 @@ def _print_summary(result: CompileResult, node: NodeData) -> None:
     print_table(["RESOURCE", "DECLARED AT"], rows)
     print()
     classes = len(result.body.classes) - 1
-    open_places = {
-        ".".join(map(str, hole)) for each in result.body.resources for hole in unknown.holes(each.parameters)
+    holes = {
+        ".".join(map(str, hole)) for resource in result.body.resources for hole in unknown.holes(resource.parameters)
     }
     print(f"{node.certname}: {len(order)} resources, {classes} classes, {len(result.trace)} reads")
-    if open_places:
-        print(f"filled in when served: {', '.join(sorted(open_places))}")
+    if holes:
+        print(f"filled in when served: {', '.join(sorted(holes))}")
     print(f"version {result.body.digest()}")
     if cycle:
         raise issues.CYCLE.error(cycle=" => ".join([*cycle, cycle[0]]))
@@ -98,15 +98,15 @@ def _print_trace(result: CompileResult, as_json: bool) -> None:
         print_json(reads)
         return
     rows = []
-    for each in reads:
-        question = dict(each["question"])
+    for read in reads:
+        question = dict(read["question"])
         kind = question.pop("ask")
-        about = " ".join(_shown(value) for value in question.values())
-        rows.append((kind, about, "absent" if "absent" in each else _shown(each["answer"])))
+        about = " ".join(_format_value(value) for value in question.values())
+        rows.append((kind, about, "absent" if "absent" in read else _format_value(read["answer"])))
     print_table(["QUESTION", "ABOUT", "ANSWER"], rows)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, list | tuple) and all(isinstance(item, str | int) for item in value):
         return ".".join(map(str, value))
     text = str(value)

@@ -1,4 +1,4 @@
-"""`precast doc`: what a function of the language takes and does, what attributes a managed type has, what a data type means."""
+"""`precast doc`: prints the documentation of functions, managed types and data types."""
 
 import argparse
 import difflib
@@ -19,10 +19,10 @@ from precast.types import catalogue
 from precast.types.declaration import ManagedType
 
 _UNKNOWNS = {
-    Unknowns.FLOW: "it is passed on",
-    Unknowns.CONCRETE: "it is asked for: an identity fact becomes a question of the trace, a future is an error",
+    Unknowns.FLOW: "the value is passed on",
+    Unknowns.CONCRETE: "the value is read: an identity fact becomes a question of the trace, a future is an error",
     Unknowns.AGENT: "an identity fact becomes a question of the trace; a call with a future is made on the node",
-    Unknowns.TEXT: "it is joined into a text that is completed later",
+    Unknowns.TEXT: "the value becomes part of a string that is completed later",
 }
 
 _FOLLOWED = {
@@ -37,15 +37,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the commands of the group."""
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=type(parser))
     for name, summary, run in (
-        ("function", "a function of the language; without NAME all of them", _function),
-        ("type", "a managed type or a data type; without NAME all of them", _type),
+        ("function", "show a function of the language; without NAME list all", _function),
+        ("type", "show a managed type or a data type; without NAME list all", _type),
     ):
         command = commands.add_parser(name, help=summary)
-        command.add_argument("name", metavar="NAME", nargs="?", help="which one")
+        command.add_argument("name", metavar="NAME", nargs="?", help="the name of the function or type")
         command.add_argument("--json", action="store_true", help="print one JSON document")
         command.set_defaults(run=run)
     command.add_argument(
-        "--environment", metavar="DIR", help="also know the types that modules of this environment bring"
+        "--environment", metavar="DIR", help="also find the types that modules of this environment declare"
     )
 
 
@@ -61,7 +61,7 @@ def _function(args: argparse.Namespace) -> int:
     function = registry.find(name) or native.find(name)
     if function is None:
         raise issues.NOT_DOCUMENTED.error(
-            what="function", name=args.name, guess=_guess(name, [each for each, _ in _functions()])
+            what="function", name=args.name, guess=_guess(name, [known for known, _ in _functions()])
         )
     if args.json:
         print_json(_function_data(name, function))
@@ -71,7 +71,7 @@ def _function(args: argparse.Namespace) -> int:
 
 
 def _functions() -> list[tuple[str, Function]]:
-    """All that there are, those that a module must bring among them."""
+    """All functions, with those that are available only if a module declares them."""
     return sorted([*registry.functions(), *native.functions()])
 
 
@@ -90,22 +90,22 @@ def _print_function(name: str, function: Function) -> None:
     print(f"{name}\n\n  {_indented(function.documentation)}\n")
     for dispatch in function.dispatches:
         print(f"  {_signature(name, dispatch.signature)}")
-    print(f"\n  With a value that is not known yet: {_UNKNOWNS[function.unknowns]}.")
+    print(f"\n  If an argument is not known yet: {_UNKNOWNS[function.unknowns]}.")
     if isinstance(function, ModuleFunction):
-        print(f"  It is there where a module of the module path brings it, as {function.module} does.")
+        print(f"  It is available if a module of the module path declares it, as {function.module} does.")
 
 
 def _signature(name: str, signature: Signature) -> str:
-    """A signature as one would write the call."""
-    shown = [
-        f"{each.type_text} {'*' if each.repeated else ''}${each.name}"
-        + (" (optional)" if each.optional and not each.repeated else "")
-        for each in signature.parameters
+    """A signature in the form of a call."""
+    parameters = [
+        f"{parameter.type_text} {'*' if parameter.repeated else ''}${parameter.name}"
+        + (" (optional)" if parameter.optional and not parameter.repeated else "")
+        for parameter in signature.parameters
     ]
     block = f" |{signature.block_text}|" if signature.block_text else ""
     optional = " (optional)" if signature.block_text and signature.block_optional else ""
     returned = f" >> {signature.return_text}" if signature.return_text else ""
-    return f"{name}({', '.join(shown)}){block}{optional}{returned}"
+    return f"{name}({', '.join(parameters)}){block}{optional}{returned}"
 
 
 # Types
@@ -114,9 +114,9 @@ def _signature(name: str, signature: Signature) -> str:
 def _type(args: argparse.Namespace) -> int:
     if args.name is None:
         managed = [(name, _known(name).summary) for name in sorted([*catalogue.names(), *catalogue.module_names()])]
-        _print_list([*managed, *((name, each.summary) for name, each in DOCUMENTATION.items())], args.json)
+        _print_list([*managed, *((name, text.summary) for name, text in DOCUMENTATION.items())], args.json)
         return 0
-    declared = _of_module(args) or catalogue.find_any(args.name.lower())
+    declared = _find_module_type(args) or catalogue.find_any(args.name.lower())
     if declared is None:
         return _data_type(args)
     if args.json:
@@ -126,8 +126,8 @@ def _type(args: argparse.Namespace) -> int:
     return 0
 
 
-def _of_module(args: argparse.Namespace) -> ManagedType | None:
-    """A type that a module of the environment brings."""
+def _find_module_type(args: argparse.Namespace) -> ManagedType | None:
+    """The type, if a module of the environment declares it."""
     if args.environment is None:
         return None
     from precast.cli.code.local_environments import open_environment
@@ -145,20 +145,20 @@ def _of_module(args: argparse.Namespace) -> ManagedType | None:
 
 
 def _data_type(args: argparse.Namespace) -> int:
-    found = find_data_type(args.name)
-    if found is None:
+    entry = find_data_type(args.name)
+    if entry is None:
         guess = _guess(args.name.lower(), [*catalogue.names(), *DOCUMENTATION])
         raise issues.NOT_DOCUMENTED.error(what="managed type or data type", name=args.name, guess=guess)
-    name, each = found
+    name, text = entry
     if args.json:
-        print_json({"name": name, "summary": each.summary, "forms": list(each.forms), "new": list(each.new)})
+        print_json({"name": name, "summary": text.summary, "forms": list(text.forms), "new": list(text.new)})
         return 0
-    print(f"{name}\n\n  {each.summary}\n")
-    for form in each.forms:
+    print(f"{name}\n\n  {text.summary}\n")
+    for form in text.forms:
         print(f"  {form}")
-    if each.new:
-        print("\n  A value of it is made by:")
-        for form in each.new:
+    if text.new:
+        print("\n  A value of this type is created by:")
+        for form in text.new:
             print(f"  {form}")
     return 0
 
@@ -179,14 +179,14 @@ def _type_data(declared: ManagedType) -> dict[str, Any]:
         "metaparameters": dict(catalogue.METAPARAMETERS),
         "follows": [
             {
-                "type": each.type_name,
-                "attributes": list(each.attributes),
-                "titles": list(each.titles),
-                "kind": each.kind,
+                "type": relation.type_name,
+                "attributes": list(relation.attributes),
+                "titles": list(relation.titles),
+                "kind": relation.kind,
             }
-            for each in declared.relations
+            for relation in declared.relations
         ],
-        "titles": [each.pattern for each in declared.title_patterns],
+        "titles": [title_pattern.pattern for title_pattern in declared.title_patterns],
         "defaults": dict(declared.defaults),
         "values": {name: list(words) for name, words in declared.words.items()},
         "takes_others": declared.is_open,
@@ -197,26 +197,30 @@ def _print_type(declared: ManagedType) -> None:
     print(f"{declared.name}\n\n  {_indented(declared.summary)}\n")
     rows = []
     for kind, attributes in (("property", declared.properties), ("parameter", declared.parameters)):
-        rows += [(f"  {name}", kind, _noted(declared, name, text)) for name, text in attributes.items()]
+        rows += [(f"  {name}", kind, _annotate(declared, name, text)) for name, text in attributes.items()]
     print_table(("  ATTRIBUTE", "KIND", "WHAT"), rows)
     if declared.relations or declared.module:
         print()
     if declared.module:
         print(f"  Manifests can use it if the module {declared.module} is on the module path.")
-    for each in declared.relations:
-        order = "before" if each.kind == "before" else "after"
-        named = _FOLLOWED[each.derivation].format(type=each.type_name, attributes=" or ".join(each.attributes))
-        followed = [named] if each.attributes else []
-        followed += [f"{each.type_name} {title}" for title in each.titles]
-        print(f"  By itself it comes {order} {', '.join(followed)}.")
-    for each_form in declared.title_patterns if len(declared.namevars) > 1 else ():
-        print(f"  A title of the form {each_form.pattern.removeprefix('(?m)')} sets {', '.join(each_form.attributes)}.")
+    for relation in declared.relations:
+        order = "before" if relation.kind == "before" else "after"
+        named = _FOLLOWED[relation.derivation].format(
+            type=relation.type_name, attributes=" or ".join(relation.attributes)
+        )
+        followed = [named] if relation.attributes else []
+        followed += [f"{relation.type_name} {title}" for title in relation.titles]
+        print(f"  It is automatically ordered {order} {', '.join(followed)}.")
+    for title_pattern in declared.title_patterns if len(declared.namevars) > 1 else ():
+        print(
+            f"  A title of the form {title_pattern.pattern.removeprefix('(?m)')} sets {', '.join(title_pattern.attributes)}."
+        )
     if declared.is_open:
-        print("  Its declaration could not be read to the end: other attributes are taken too.")
-    print("\n  Every resource also takes: " + ", ".join(sorted(catalogue.METAPARAMETERS)) + ".")
+        print("  Its declaration could not be parsed completely, so other attributes are accepted too.")
+    print("\n  Every resource also accepts: " + ", ".join(sorted(catalogue.METAPARAMETERS)) + ".")
 
 
-def _noted(declared: ManagedType, name: str, text: str) -> str:
+def _annotate(declared: ManagedType, name: str, text: str) -> str:
     words = declared.words.get(name)
     text = f"{text} ({', '.join(words)})" if words else text
     if name in declared.defaults:

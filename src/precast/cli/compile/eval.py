@@ -1,7 +1,7 @@
 """`precast eval`: evaluates Puppet code and prints the value of its last expression.
 
-The value goes to standard output: a string as it is, anything else in Puppet's notation, or all with --json as data. What the code
-logs goes to standard error. Identity facts that stayed open are filled in; a future is shown as what it is.
+The value is printed to standard output: a string unchanged, anything else in Puppet's notation, and with --json as data. Log lines of the
+code are printed to standard error. Identity facts that stayed holes are filled in; a future is printed as a future.
 """
 
 import argparse
@@ -27,12 +27,14 @@ NODE = "localhost"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("code", metavar="CODE", help="Puppet code; - for standard input")
-    parser.add_argument("--facts", metavar="FILE", help="facts as JSON or YAML; default: none")
+    parser.add_argument("--facts", metavar="FILE", help="facts as JSON or YAML (default: none)")
     parser.add_argument("--environment", metavar="DIR", help="an environment whose modules the code may use")
-    parser.add_argument("--hiera", metavar="FILE", help="the hiera.yaml of the global layer; default: none")
+    parser.add_argument("--hiera", metavar="FILE", help="the hiera.yaml of the global layer (default: none)")
     parser.add_argument("--node", metavar="NAME", default=NODE, help=f"the node's name (default: {NODE})")
     parser.add_argument("--json", action="store_true", help="print value, type and logs as one JSON document")
-    parser.add_argument("--strict", action="store_true", help="as Puppet 8: unknown variables and the like are errors")
+    parser.add_argument(
+        "--strict", action="store_true", help="as Puppet 8: unknown variables and similar mistakes are errors"
+    )
     parser.set_defaults(run=_run)
 
 
@@ -45,7 +47,7 @@ def _run(args: argparse.Namespace) -> int:
     except CompileFailure as failure:
         print_logs(failure.logs, inputs)
         raise failure.error from None
-    value = filled(evaluation.value, inputs)
+    value = fill_holes(evaluation.value, inputs)
     if args.json:
         print_json(_as_json(value, evaluation.logs, inputs))
         return 0
@@ -61,29 +63,29 @@ def _inputs(args: argparse.Namespace) -> Inputs:
     return Inputs(NodeAnswers(node, FileStore(TextTree({}))))
 
 
-def filled(value: Any, inputs: Inputs) -> Any:
-    """The value with the node's own facts in their places."""
+def fill_holes(value: Any, inputs: Inputs) -> Any:
+    """The value with its holes filled from the node's facts."""
 
-    def known(unknown: Unknown) -> Any:
+    def resolve(unknown: Unknown) -> Any:
         if not isinstance(unknown, unknowns.Hole):
             return unknown
         question = FactPath(unknown.path) if unknown.root == "facts" else TrustedPath(unknown.path)
         answer = inputs.ask(question)
         return None if answer is ABSENT else from_data(answer)
 
-    return unknowns.replace(value, known)
+    return unknowns.replace(value, resolve)
 
 
 def print_logs(logs: Sequence[LogLine], inputs: Inputs) -> None:
     for line in logs:
-        print(f"{line.level}: {visible(to_string(filled(line.message, inputs)))}", file=sys.stderr)
+        print(f"{line.level}: {visible(to_string(fill_holes(line.message, inputs)))}", file=sys.stderr)
 
 
 def _as_json(value: Any, logs: Sequence[LogLine], inputs: Inputs) -> dict[str, object]:
     return {
         "value": rich(value),
         "type": str(datatypes.infer(value)),
-        "logs": [[line.level, to_string(filled(line.message, inputs))] for line in logs],
+        "logs": [[line.level, to_string(fill_holes(line.message, inputs))] for line in logs],
     }
 
 

@@ -1,8 +1,8 @@
-"""Compiles what is to be applied here, if it must be.
+"""Compiles the catalog that is applied on this machine, or takes it from a cache.
 
-A catalog is a function of what its compile read. So the last compiles are kept with their reads, and when every question has the same
-answer as then, the catalog is the one that was made then: no code is parsed, and the language is not even loaded. What holds something
-secret, or has something to say, is never kept.
+A catalog is a function of the reads of its compile. So the last compiles are cached with their reads, and if every question still has the
+same answer, the cached catalog is used: no code is parsed, and the language is not even loaded. A catalog with secrets, or whose compile
+logged something, is never cached.
 """
 
 import argparse
@@ -27,11 +27,11 @@ from precast.lang.settings import Settings
 from precast.types.declaration import ManagedType
 
 DIRECTORY = "compiles"
-MOST = 32  # compiles that are kept
+MAX_CACHED = 32
 
 
-class Compiled(msgspec.Struct, frozen=True):
-    """A catalog, its digest, where its parts were declared, and the types in it that modules declare."""
+class CompiledCatalog(msgspec.Struct, frozen=True):
+    """A catalog, its digest, its source map, and the types in it that modules declare."""
 
     body: Body
     version: str
@@ -39,20 +39,20 @@ class Compiled(msgspec.Struct, frozen=True):
     types: dict[str, ManagedType] = {}
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _CachedCompile(msgspec.Struct, frozen=True):
     stamp: str
-    reads: list[tuple[msgspec.Raw, str | None]]  # questions, and answers as JSON; None for what was absent
-    compiled: Compiled
+    reads: list[tuple[msgspec.Raw, str | None]]  # questions, and answers as JSON; None if the value was absent
+    compiled: CompiledCatalog
 
 
-def compile_here(args: argparse.Namespace, certname: str) -> Compiled:
-    """The catalog of this machine. Prints what the compile says. Raises what it raises."""
+def compile_here(args: argparse.Namespace, certname: str) -> CompiledCatalog:
+    """The catalog of this machine. Prints the log lines of the compile, and raises its errors."""
     inputs, settings = inputs_of(args, certname)
     manifest = manifest_of(args)
-    place = _place(args, certname, settings, manifest)
-    kept = _recall(place, inputs)
-    if kept is not None:
-        return kept
+    path = _cache_path(args, certname, settings, manifest)
+    cached = _read_cache(path, inputs)
+    if cached is not None:
+        return cached
     from precast.cli.compile.eval import print_logs
     from precast.lang.compile import CompileFailure, compile_catalog
 
@@ -62,70 +62,75 @@ def compile_here(args: argparse.Namespace, certname: str) -> Compiled:
         print_logs(failure.logs, inputs)
         raise failure.error from None
     print_logs(result.logs, inputs)
-    compiled = Compiled(result.body, result.body.digest(), result.source_map, result.types)
+    compiled = CompiledCatalog(result.body, result.body.digest(), result.source_map, result.types)
     if not result.logs:
-        _keep(place, result.trace, compiled)
+        _write_cache(path, result.trace, compiled)
     return compiled
 
 
-def _place(args: argparse.Namespace, certname: str, settings: Settings, manifest: Source | None) -> Path:
-    """Where the compile of these inputs is kept."""
+def _cache_path(args: argparse.Namespace, certname: str, settings: Settings, manifest: Source | None) -> Path:
+    """The file that caches the compile of these inputs."""
     code = None if manifest is None else [manifest.path, digests.of_bytes(manifest.text.encode())]
     environment = None if args.environment is None else str(Path(args.environment).resolve())
     key = digests.of_value([certname, msgspec.to_builtins(settings), environment, code])
     return (args.state or state_root(args.root)) / STATE / DIRECTORY / f"{key}.json"
 
 
-def _recall(place: Path, inputs: Inputs) -> Compiled | None:
-    """The kept catalog, if every question still has its answer."""
+def _read_cache(path: Path, inputs: Inputs) -> CompiledCatalog | None:
+    """The cached catalog, if every question still has the same answer."""
     try:
-        kept = msgspec.json.decode(place.read_bytes(), type=_Kept)
+        cached = msgspec.json.decode(path.read_bytes(), type=_CachedCompile)
     except (OSError, msgspec.MsgspecError):
         return None
-    if kept.stamp != _stamp():
+    if cached.stamp != _code_stamp():
         return None
     try:
-        is_same = all(_encoded(inputs.ask(_asked(question))) == answer for question, answer in kept.reads)
+        is_same = all(
+            _encode_answer(inputs.ask(_decode_question(question))) == answer for question, answer in cached.reads
+        )
     except msgspec.MsgspecError:
         return None
-    return kept.compiled if is_same else None
+    return cached.compiled if is_same else None
 
 
-def _keep(place: Path, trace: tuple[Read, ...], compiled: Compiled) -> None:
-    """Keep a compile for the next time; where that cannot be, the next time compiles."""
-    if any(each.sensitive_parameters for each in compiled.body.resources) or b'"Sensitive"' in compiled.body.encoded():
+def _write_cache(path: Path, trace: tuple[Read, ...], compiled: CompiledCatalog) -> None:
+    """Cache a compile. If the file cannot be written, the next run compiles again."""
+    if (
+        any(resource.sensitive_parameters for resource in compiled.body.resources)
+        or b'"Sensitive"' in compiled.body.encoded()
+    ):
         return
-    from precast.base import files  # whoever only recalls writes nothing
+    from precast.base import files  # not needed when the cache is only read
 
-    reads = [(msgspec.Raw(msgspec.json.encode(each.question)), _encoded(each.answer)) for each in trace]
+    reads = [(msgspec.Raw(msgspec.json.encode(read.question)), _encode_answer(read.answer)) for read in trace]
     with contextlib.suppress(OSError):
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        known = sorted(place.parent.iterdir(), key=lambda path: path.stat().st_mtime_ns)
-        for old in known[: max(0, len(known) - MOST + 1)]:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        cached_files = sorted(path.parent.iterdir(), key=lambda file: file.stat().st_mtime_ns)
+        for old in cached_files[: max(0, len(cached_files) - MAX_CACHED + 1)]:
             old.unlink()
-        files.write_private(place, msgspec.json.encode(_Kept(_stamp(), reads, compiled)))
+        files.write_private(path, msgspec.json.encode(_CachedCompile(_code_stamp(), reads, compiled)))
 
 
-def _encoded(answer: Any) -> str | None:
+def _encode_answer(answer: Any) -> str | None:
     return None if answer is ABSENT else msgspec.json.encode(answer).decode()
 
 
-def _asked(question: msgspec.Raw) -> Question:
+def _decode_question(question: msgspec.Raw) -> Question:
     return _decoder.decode(question)
 
 
 _decoder: "msgspec.json.Decoder[Question]" = msgspec.json.Decoder(Union[tuple(Question.__subclasses__())])  # noqa: UP007
 
 
-def _stamp() -> str:
-    """Changes with our own code: another compiler may make another catalog of the same answers."""
+def _code_stamp() -> str:
+    """A digest of our own code: another version of the compiler may make another catalog from the same answers."""
     lines: list[str] = [__version__]
-    waiting = [Path(questions.__file__).parent, Path(digests.__file__).parent.parent / "types"]
-    while waiting:
-        with os.scandir(waiting.pop()) as found:
-            for entry in found:
+    directories = [Path(questions.__file__).parent, Path(digests.__file__).parent.parent / "types"]
+    while directories:
+        with os.scandir(directories.pop()) as entries:
+            for entry in entries:
                 if entry.is_dir():
-                    waiting.append(Path(entry.path))
+                    directories.append(Path(entry.path))
                 elif entry.name.endswith(".py"):
                     status = entry.stat()
                     lines.append(f"{entry.path} {status.st_mtime_ns} {status.st_size}")

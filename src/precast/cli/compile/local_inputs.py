@@ -1,4 +1,4 @@
-"""What a compile on this machine reads: an environment or a manifest, and facts. The language itself is not loaded for it."""
+"""The inputs of a compile on this machine: an environment or a manifest, and facts. Opening them does not load the language."""
 
 import argparse
 import os
@@ -26,7 +26,7 @@ _MODULES = "puppet:///modules/"
 
 
 def inputs_of(args: argparse.Namespace, certname: str) -> tuple[Inputs, Settings]:
-    """What a compile here reads. No fact stays open: there is only this node to share the catalog with."""
+    """The inputs of a local compile. No fact becomes a hole, because no other node shares the catalog."""
     node = node_of(args, certname)
     options: dict[str, Any] = {"identity_facts": (), "identity_trusted": ()}
     paths = module_paths(args)
@@ -44,25 +44,25 @@ def inputs_of(args: argparse.Namespace, certname: str) -> tuple[Inputs, Settings
 
 
 def node_of(args: argparse.Namespace, certname: str) -> NodeData:
-    """This machine as a compile knows it."""
+    """The data of this machine for a compile."""
     facts: dict[str, Any] = read_facts(args.facts) if args.facts else local_facts(args.root, certname)
     return NodeData.local(certname, facts)
 
 
 def module_paths(args: argparse.Namespace) -> list[Path]:
-    """Directories with modules that were named beside the environment. Raises NotFoundError CLI-030."""
+    """The directories of --modulepath. Raises NotFoundError CLI-030."""
     return [directory(part).resolve() for part in (args.modulepath or "").split(":") if part]
 
 
 def manifest_of(args: argparse.Namespace) -> Source | None:
-    """The code that was named; None for the environment's own."""
+    """The code of --execute or of the manifest argument; None for the manifests of the environment."""
     if args.execute is not None:
         return Source("code", args.execute)
     return read_source(args.manifest) if args.manifest is not None else None
 
 
 def functions_of(args: argparse.Namespace, certname: str) -> "CallFunction":
-    """What calls functions for Deferred values; the language is only asked if there is one."""
+    """The function that evaluates Deferred values; the language is loaded only if there is one."""
 
     def call(name: str, arguments: list[Any]) -> Any:
         from precast.agent.applying.deferred_functions import DeferredFunctions
@@ -73,7 +73,7 @@ def functions_of(args: argparse.Namespace, certname: str) -> "CallFunction":
 
 
 def contents_of(args: argparse.Namespace, pinned: Mapping[str, str], name: str) -> "Contents | None":
-    """Where the content of sources comes from: the environment's modules, and those beside it."""
+    """The contents of sources: from the environment's modules and from --modulepath."""
     if not pinned or (args.environment is None and not args.modulepath):
         return None
     from precast.resources.contents import EnvironmentContents
@@ -89,23 +89,23 @@ def module_directories(args: argparse.Namespace, name: str) -> list[Path]:
     return [place / part for part in with_environment(*inputs_of(args, name)).module_path]
 
 
-def pinned_here(body: Body, directories: Sequence[Path]) -> dict[str, str]:
-    """The digests of sources that a catalog of Puppet's does not pin: of what the modules here hold now."""
-    found: dict[str, str] = {}
+def pin_local_sources(body: Body, directories: Sequence[Path]) -> dict[str, str]:
+    """The digests of the sources of a catalog of Puppet's, which pins none, computed from the local modules."""
+    pinned: dict[str, str] = {}
     for source in _sources(body):
         module, _, path = source.removeprefix(_MODULES).partition("/")
-        place = next((each / module / "files" / path for each in directories if (each / module).is_dir()), None)
+        place = next((root / module / "files" / path for root in directories if (root / module).is_dir()), None)
         if place is not None and place.is_file():
-            found[source] = digests.of_bytes(place.read_bytes())
+            pinned[source] = digests.of_bytes(place.read_bytes())
         elif place is not None and place.is_dir():
-            below = (each for each in sorted(place.rglob("*")) if each.is_file())
-            found |= {f"{source}/{each.relative_to(place)}": digests.of_bytes(each.read_bytes()) for each in below}
-    return found
+            below = (file for file in sorted(place.rglob("*")) if file.is_file())
+            pinned |= {f"{source}/{file.relative_to(place)}": digests.of_bytes(file.read_bytes()) for file in below}
+    return pinned
 
 
 def _sources(body: Body) -> Iterator[str]:
     for resource in body.resources:
-        given = resource.parameters.get("source") if resource.type == "File" else None
-        for each in given if isinstance(given, list) else (given,):
-            if isinstance(each, str) and each.startswith(_MODULES):
-                yield each.rstrip("/")
+        value = resource.parameters.get("source") if resource.type == "File" else None
+        for source in value if isinstance(value, list) else (value,):
+            if isinstance(source, str) and source.startswith(_MODULES):
+                yield source.rstrip("/")

@@ -1,4 +1,4 @@
-"""`precast facts`: what a machine says about itself."""
+"""`precast facts`: collects the facts of this machine, and shows and compares those that nodes have sent."""
 
 import argparse
 import sys
@@ -21,7 +21,7 @@ from precast.cli import issues as cli_issues
 from precast.cli.console.client import add_connection, connect, segment
 from precast.cli.console.output import print_json, print_table
 from precast.cli.console.parser import declare_exits
-from precast.cli.query.targets import add_targets, targets_of, tell_claims
+from precast.cli.query.targets import add_targets, note_claims, targets_of
 from precast.wire.facts import FactChangeRow, FactsDifference, FactsView
 from precast.wire.nodes.bodies import NodesAction, NodesActionResult
 
@@ -33,21 +33,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
     summary = "collect the facts of this machine and print them"
     local = commands.add_parser("local", help=summary, description=summary)
     local.add_argument(
-        "paths", metavar="PATH", nargs="*", help="a fact or a part of one, as os.release.major; default: all"
+        "paths", metavar="PATH", nargs="*", help="a fact or a part of one, such as os.release.major (default: all)"
     )
     local.add_argument("--json", action="store_true", help="print one JSON document")
     local.add_argument("--legacy", action="store_true", help="also print facter's flat names, such as ipaddress_eth0")
-    local.add_argument("--root", metavar="DIR", type=Path, default=Path("/"), help="the system under this directory")
+    local.add_argument(
+        "--root", metavar="DIR", type=Path, default=Path("/"), help="collect the facts of the system under DIR"
+    )
     local.add_argument(
         "--facts-d",
         metavar="DIR",
         action="append",
-        help="external facts from here, not from /etc/precast/facts.d and facter's",
+        help="read external facts from DIR instead of /etc/precast/facts.d and facter's directories",
     )
     local.add_argument(
-        "--plugins", metavar="DIR", action="append", help=f"Python facts from here, not from {plugins.DIRECTORIES[-1]}"
+        "--plugins",
+        metavar="DIR",
+        action="append",
+        help=f"read Python facts from DIR instead of {plugins.DIRECTORIES[-1]}",
     )
-    local.add_argument("--environment", metavar="DIR", help="also the Python facts of the modules of this environment")
+    local.add_argument(
+        "--environment", metavar="DIR", help="also read the Python facts of the modules of this environment"
+    )
     local.set_defaults(run=_local)
     for name, command, summary in (
         ("show", _show, "show the facts that a node has sent"),
@@ -58,25 +65,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         added.add_argument("node", metavar="NODE")
         added.set_defaults(run=command)
         if command is _show:
-            added.add_argument("paths", metavar="PATH", nargs="*", help="a fact or a part of one; default: all")
+            added.add_argument("paths", metavar="PATH", nargs="*", help="a fact or a part of one (default: all)")
     _add_difference(commands)
-    summary = "have nodes collect their facts and send them"
+    summary = "make nodes collect and send their facts now"
     collect = commands.add_parser("collect", help=summary, description=summary)
     add_connection(collect)
     add_targets(collect)
-    collect.add_argument("--why", metavar="TEXT", default="", help="a reason, for the audit log")
+    collect.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log")
     collect.set_defaults(run=_collect_now)
 
 
 def _add_difference(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    summary = "show how a node's facts differ from another's, or from what they were"
+    summary = "show how a node's facts differ from another node's, or from its own earlier ones"
     difference = commands.add_parser("diff", help=summary, description=summary)
     add_connection(difference)
     difference.add_argument("node", metavar="NODE")
     difference.add_argument("other", metavar="OTHER", nargs="?", help="another node")
-    difference.add_argument("--since", metavar="TIME", help="a time as 2026-11-15T22:00Z, or how long ago: 2h, 7d")
+    difference.add_argument("--since", metavar="TIME", help="a time such as 2026-11-15T22:00Z, or how long ago: 2h, 7d")
     difference.set_defaults(run=_differ)
-    declare_exits(difference, {DIFFERS: "they differ"})
+    declare_exits(difference, {DIFFERS: "the facts differ"})
 
 
 def _local(args: argparse.Namespace) -> int:
@@ -90,7 +97,7 @@ def _local(args: argparse.Namespace) -> int:
     if args.json:
         print_json(shown)
     elif len(args.paths) == 1 and not isinstance(value := shown[args.paths[0]], dict | list):
-        print(_word(value))
+        print(_format_value(value))
     else:
         _print_lines(shown)
     return 0
@@ -98,7 +105,9 @@ def _local(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     view = connect(args).ask("GET", f"/v1/nodes/{segment(args.node)}/facts", FactsView)
-    shown = {path: _find(view.facts, legacy_facts(view.facts), path) for path in args.paths} if args.paths else view.facts
+    shown = (
+        {path: _find(view.facts, legacy_facts(view.facts), path) for path in args.paths} if args.paths else view.facts
+    )
     if args.json:
         print_json({**msgspec.to_builtins(view), "facts": shown})
         return 0
@@ -109,44 +118,46 @@ def _show(args: argparse.Namespace) -> int:
 
 def _collect_now(args: argparse.Namespace) -> int:
     body = NodesAction(targets_of(args), args.why)
-    told = connect(args).ask("POST", "/v1/collections", NodesActionResult, body)
-    tell_claims(told.rests_on_claims)
+    result = connect(args).ask("POST", "/v1/collections", NodesActionResult, body)
+    note_claims(result.rests_on_claims)
     if args.json:
-        print_json(msgspec.to_builtins(told))
+        print_json(msgspec.to_builtins(result))
     else:
-        print(f"told {len(told.touched)}: {', '.join(told.touched[:10])}{' …' if len(told.touched) > 10 else ''}")
+        names = f"{', '.join(result.touched[:10])}{' …' if len(result.touched) > 10 else ''}"
+        print(f"requested from {len(result.touched)}: {names}")
     return 0
 
 
 def _differ(args: argparse.Namespace) -> int:
     if (args.other is None) is (args.since is None):
         raise cli_issues.USAGE.error(problem="give OTHER, or --since TIME", usage="see `precast facts diff --help`")
-    query = {"other": args.other} if args.other is not None else {"since": _moment(args.since).isoformat()}
+    query = {"other": args.other} if args.other is not None else {"since": _parse_time(args.since).isoformat()}
     path = f"/v1/nodes/{segment(args.node)}/facts/difference"
-    found = connect(args).ask("GET", path, FactsDifference, query=query)
+    difference = connect(args).ask("GET", path, FactsDifference, query=query)
     if args.json:
-        print_json(msgspec.to_builtins(found))
-    elif found.differences:
-        rows = [(one.path, _was(one.left), _was(one.right)) for one in found.differences]
-        print_table(["PATH", found.left, found.right], rows)
+        print_json(msgspec.to_builtins(difference))
+    elif difference.differences:
+        rows = [(row.path, _format_optional(row.left), _format_optional(row.right)) for row in difference.differences]
+        print_table(["PATH", difference.left, difference.right], rows)
     else:
-        print("no difference in what does not change by nature")
-    return DIFFERS if found.differences else 0
+        print("no differences in stable facts")
+    return DIFFERS if difference.differences else 0
 
 
-def _moment(text: str) -> datetime:
-    """A time, or how long ago."""
+def _parse_time(text: str) -> datetime:
+    """Parse a time, or a duration before now. Raises InputError CLI-001."""
     try:
         return datetime.now(UTC) - read_duration(text)
     except InvalidValueError:
         pass
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise cli_issues.USAGE.error(
-            problem=f"--since {text!r} is no time", usage="write 2026-11-15T22:00Z, or how long ago: 90s, 30m, 2h, 7d"
+            problem=f"--since {text!r} is not a time",
+            usage="write 2026-11-15T22:00Z, or how long ago: 90s, 30m, 2h, 7d",
         ) from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def _history(args: argparse.Namespace) -> int:
@@ -154,17 +165,20 @@ def _history(args: argparse.Namespace) -> int:
     if args.json:
         print_json(msgspec.to_builtins(rows))
         return 0
-    cells = [(f"{row.at:%Y-%m-%d %H:%M:%SZ}", row.path, _was(row.before), _was(row.after)) for row in rows]
+    cells = [
+        (f"{row.at:%Y-%m-%d %H:%M:%SZ}", row.path, _format_optional(row.before), _format_optional(row.after))
+        for row in rows
+    ]
     print_table(["AT", "PATH", "BEFORE", "AFTER"], cells)
     return 0
 
 
-def _was(value: Any) -> str | None:
-    return None if value is msgspec.UNSET else _word(value)
+def _format_optional(value: Any) -> str | None:
+    return None if value is msgspec.UNSET else _format_value(value)
 
 
 def machine_at(root: Path) -> Machine:
-    """The machine we run on, or the system under a directory. Raises NotFoundError FACT-002 if that is none."""
+    """The machine we run on, or the system under a directory. Raises NotFoundError FACT-002 if the directory does not exist."""
     if not root.is_dir():
         raise issues.NO_DIRECTORY.error(path=root, option="--root")
     is_here = root.resolve() == Path("/")
@@ -173,26 +187,26 @@ def machine_at(root: Path) -> Machine:
 
 def _collect(args: argparse.Namespace) -> Collection:
     machine = machine_at(args.root)
-    directories = _given(machine, args.plugins, "--plugins") or list(plugins.DIRECTORIES)
+    directories = _check_directories(machine, args.plugins, "--plugins") or list(plugins.DIRECTORIES)
     with tempfile.TemporaryDirectory(prefix="precast-") as place:
         if args.environment is not None:
-            directories.insert(0, _of_modules(args.environment, Path(place)))
+            directories.insert(0, _write_module_facts(args.environment, Path(place)))
         sources = all_sources(
             machine,
-            external_directories=_given(machine, args.facts_d, "--facts-d") or external.DIRECTORIES,
+            external_directories=_check_directories(machine, args.facts_d, "--facts-d") or external.DIRECTORIES,
             plugin_directories=directories,
         )
         return Collector(sources).collect()
 
 
-def _of_modules(environment: str, place: Path) -> str:
-    """The facts that modules of an environment bring, put in place as they will be on a node."""
+def _write_module_facts(environment: str, place: Path) -> str:
+    """Write the Python facts of an environment's modules below `place` as a node stores them, and return their directory."""
     from precast.agent.catalog.plugins import write_plugins
     from precast.catalog.body import PLUGIN_SCHEME
     from precast.cli.code.local_environments import open_environment
-    from precast.lang.node_answers import NodeAnswers, NodeData
     from precast.lang.compiler.environment import with_environment
     from precast.lang.inputs import Inputs
+    from precast.lang.node_answers import NodeAnswers, NodeData
     from precast.lang.settings import Settings
 
     _, files, constants = open_environment(environment)
@@ -202,17 +216,17 @@ def _of_modules(environment: str, place: Path) -> str:
     return str(place / "facts")
 
 
-def _given(machine: Machine, paths: list[str] | None, option: str) -> list[str]:
-    """Directories of the command line. The usual ones may be missing; one that is asked for may not."""
-    found = [str(Path(path).absolute()) for path in paths or []]
-    for path in found:
+def _check_directories(machine: Machine, paths: list[str] | None, option: str) -> list[str]:
+    """The directories that an option names; unlike default ones, they must exist. Raises NotFoundError FACT-002."""
+    directories = [str(Path(path).absolute()) for path in paths or []]
+    for path in directories:
         if not Path(machine.resolve(path)).is_dir():
             raise issues.NO_DIRECTORY.error(path=path, option=option)
-    return found
+    return directories
 
 
 def _find(facts: Facts, old: Facts, path: str) -> Any:
-    """What a path leads to; an old name too, if it is asked for."""
+    """The value at a path; the path may also be a legacy name."""
     for known in (facts, old):
         try:
             return fact_paths.find(known, path)
@@ -223,14 +237,14 @@ def _find(facts: Facts, old: Facts, path: str) -> Any:
 
 def _print_lines(facts: Facts) -> None:
     for path, value in fact_paths.flatten(facts):
-        print(f"{visible(path)} = {_word(value)}")
+        print(f"{visible(path)} = {_format_value(value)}")
 
 
-def _word(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        return f"[{', '.join(map(_word, value))}]"
+        return f"[{', '.join(map(_format_value, value))}]"
     if value is None or value == {}:
         return "null" if value is None else "{}"
     return visible(str(value))

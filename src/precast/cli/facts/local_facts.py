@@ -1,6 +1,6 @@
-"""This machine's facts for a compile that happens here: collected when the first is asked for, and not before.
+"""The facts of this machine for a local compile, collected when the first one is read.
 
-Most small manifests read none, and collecting takes longer than applying them.
+Most small manifests read no facts, and collecting them takes longer than applying the manifest.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class LazyFacts(dict[str, Any]):
-    """Facts that are collected at the first look. Only reading is meant for it."""
+    """A read-only dictionary of facts that are collected at the first access."""
 
     def __init__(self, collect: Callable[[], dict[str, Any]]) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class LazyFacts(dict[str, Any]):
 
 
 def local_facts(root: Path, certname: str) -> LazyFacts:
-    """The facts of the system under a root, with facter's flat names and those that Puppet's agent adds: modules ask for them."""
+    """The facts of the system under a root, with facter's legacy names and those that Puppet's agent adds, as modules expect."""
 
     def collect() -> dict[str, Any]:
         from precast.agent.facts.collection import Collector, all_sources

@@ -1,4 +1,4 @@
-"""`precast ca`: certificates of nodes, requests that wait, and the rotation of the authority, asked of the server."""
+"""`precast ca`: the certificates of nodes, pending certificate requests, and the rotation of the authority, all on the server."""
 
 import argparse
 
@@ -7,12 +7,20 @@ import msgspec
 from precast.cli import issues
 from precast.cli.console.client import Client, connect, segment
 from precast.cli.console.output import format_time, print_json
-from precast.cli.identity.tokens import add_command, add_extensions, commands_of, marks, pair, show, tell
+from precast.cli.identity.tokens import (
+    add_command,
+    add_commands,
+    add_extensions,
+    format_pairs,
+    parse_pair,
+    print_result,
+    print_rows,
+)
 from precast.wire.identity.bodies import (
+    ActionResult,
+    AuditReason,
     AuthorityBody,
     CertificateRow,
-    AuditReason,
-    ActionResult,
     RejectBody,
     RequestRow,
     RetireBody,
@@ -23,31 +31,36 @@ from precast.wire.identity.bodies import (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    commands = commands_of(parser)
-    listing = add_command(commands, "list", _list_certificates, "show all certificates, and the requests that wait")
-    listing.add_argument("--pending", action="store_true", help="only the requests that wait for an operator")
-    sign = add_command(commands, "sign", _sign, "give a waiting request its certificate")
-    reject = add_command(commands, "reject", _reject, "turn a waiting request down")
-    for one in (sign, reject):
-        one.add_argument("node", metavar="NODE")
-        one.add_argument(
-            "--fingerprint", metavar="SHA256", default="", help="of the request's key, as the machine shows it"
+    commands = add_commands(parser)
+    listing = add_command(commands, "list", _list_certificates, "show all certificates and pending requests")
+    listing.add_argument("--pending", action="store_true", help="show only the requests that wait for an operator")
+    sign = add_command(commands, "sign", _sign, "sign a pending request")
+    reject = add_command(commands, "reject", _reject, "reject a pending request")
+    for command_parser in (sign, reject):
+        command_parser.add_argument("node", metavar="NODE")
+        command_parser.add_argument(
+            "--fingerprint",
+            metavar="SHA256",
+            default="",
+            help="the fingerprint of the request's key, as the machine prints it",
         )
     add_extensions(sign)
-    reject.add_argument("--why", metavar="TEXT", default="", help="for the audit log")
+    reject.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log")
     for name, command, summary in (
-        ("revoke", _revoke, "take a node's certificates back"),
-        ("clean", _clean, "take them back and let the name be enrolled anew"),
+        ("revoke", _revoke, "revoke a node's certificates"),
+        ("clean", _clean, "revoke a node's certificates and let its name be enrolled again"),
     ):
         added = add_command(commands, name, command, summary)
         added.add_argument("node", metavar="NODE")
-        added.add_argument("--why", metavar="TEXT", default="", help="for the audit log")
-    rotate = add_command(commands, "rotate", _rotate, "let a new authority take the place of the present one")
+        added.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log")
+    rotate = add_command(commands, "rotate", _rotate, "replace the authority by a new one")
     step = rotate.add_mutually_exclusive_group()
-    step.add_argument("--prepare", action="store_true", help="only let it be trusted, for now")
-    step.add_argument("--finish", action="store_true", help="trust the new one alone, when nobody uses the old one")
-    step.add_argument("--status", action="store_true", help="only say how far it is")
-    rotate.add_argument("--force", action="store_true", help="with --finish: take back what is still in use")
+    step.add_argument("--prepare", action="store_true", help="only make nodes trust the new authority")
+    step.add_argument(
+        "--finish", action="store_true", help="stop trusting the old authority, if it is no longer in use"
+    )
+    step.add_argument("--status", action="store_true", help="only show the progress")
+    rotate.add_argument("--force", action="store_true", help="with --finish: revoke certificates that are still in use")
     add_command(commands, "bundle", _bundle, "print the certificates to trust, as PEM")
 
 
@@ -55,22 +68,22 @@ def _list_certificates(args: argparse.Namespace) -> int:
     client = connect(args)
     if args.pending:
         return _list_requests(args, client)
-    found = client.list_pages("/v1/certificates", CertificateRow, "serial")
+    certificates = client.list_pages("/v1/certificates", CertificateRow, "serial")
     rows = [
         (
-            one.node,
-            one.serial[:16],
-            format_time(one.issued_at),
-            format_time(one.not_after),
-            one.revoked_why or ("superseded" if one.superseded_at else None),
-            marks(one.extensions),
+            row.node,
+            row.serial[:16],
+            format_time(row.issued_at),
+            format_time(row.not_after),
+            row.revoked_why or ("superseded" if row.superseded_at else None),
+            format_pairs(row.extensions),
         )
-        for one in found
+        for row in certificates
     ]
-    show(args, found, ["NODE", "SERIAL", "ISSUED", "UNTIL", "OVER BY", "EXTENSIONS"], rows)
-    if not args.json and (waiting := client.list_pages("/v1/requests", RequestRow, "place")):
+    print_rows(args, certificates, ["NODE", "SERIAL", "ISSUED", "UNTIL", "ENDED BY", "EXTENSIONS"], rows)
+    if not args.json and (requests := client.list_pages("/v1/requests", RequestRow, "place")):
         print()
-        _show_requests(args, waiting)
+        _show_requests(args, requests)
     return 0
 
 
@@ -78,38 +91,40 @@ def _list_requests(args: argparse.Namespace, client: Client) -> int:
     return _show_requests(args, client.list_pages("/v1/requests", RequestRow, "place"))
 
 
-def _show_requests(args: argparse.Namespace, waiting: list[RequestRow]) -> int:
-    rows = [(one.node, one.fingerprint, format_time(one.requested_at), one.address) for one in waiting]
-    return show(args, waiting, ["WAITS", "FINGERPRINT OF THE KEY", "SINCE", "FROM"], rows)
+def _show_requests(args: argparse.Namespace, requests: list[RequestRow]) -> int:
+    rows = [(row.node, row.fingerprint, format_time(row.requested_at), row.address) for row in requests]
+    return print_rows(args, requests, ["PENDING", "FINGERPRINT OF THE KEY", "SINCE", "FROM"], rows)
 
 
 def _sign(args: argparse.Namespace) -> int:
-    wanted = SignBody(args.fingerprint, dict(map(pair, args.extension)))
-    done = connect(args).ask("POST", f"/v1/requests/{segment(args.node)}/signature", ActionResult, wanted)
-    return tell(args, done, f"signed {args.node}: certificate {done.touched[0]}")
+    body = SignBody(args.fingerprint, dict(map(parse_pair, args.extension)))
+    result = connect(args).ask("POST", f"/v1/requests/{segment(args.node)}/signature", ActionResult, body)
+    return print_result(args, result, f"signed {args.node}: certificate {result.touched[0]}")
 
 
 def _reject(args: argparse.Namespace) -> int:
-    wanted = RejectBody(args.fingerprint, args.why)
-    done = connect(args).ask("POST", f"/v1/requests/{segment(args.node)}/rejection", ActionResult, wanted)
-    return tell(args, done, f"rejected {args.node}: {_count(done, 'request')}")
+    body = RejectBody(args.fingerprint, args.why)
+    result = connect(args).ask("POST", f"/v1/requests/{segment(args.node)}/rejection", ActionResult, body)
+    return print_result(args, result, f"rejected {args.node}: {_count(result, 'request')}")
 
 
 def _revoke(args: argparse.Namespace) -> int:
-    return _take_back(args, "revocation", "revoked")
+    return _revoke_certificates(args, "revocation", "revoked")
 
 
 def _clean(args: argparse.Namespace) -> int:
-    return _take_back(args, "cleaning", "cleaned")
+    return _revoke_certificates(args, "cleaning", "cleaned")
 
 
-def _take_back(args: argparse.Namespace, deed: str, word: str) -> int:
-    done = connect(args).ask("POST", f"/v1/certificates/{segment(args.node)}/{deed}", ActionResult, AuditReason(args.why))
-    return tell(args, done, f"{word} {args.node}: {_count(done, 'certificate')}")
+def _revoke_certificates(args: argparse.Namespace, operation: str, verb: str) -> int:
+    result = connect(args).ask(
+        "POST", f"/v1/certificates/{segment(args.node)}/{operation}", ActionResult, AuditReason(args.why)
+    )
+    return print_result(args, result, f"{verb} {args.node}: {_count(result, 'certificate')}")
 
 
-def _count(done: ActionResult, what: str) -> str:
-    return f"{len(done.touched)} {what}{'s' if len(done.touched) != 1 else ''}"
+def _count(result: ActionResult, noun: str) -> str:
+    return f"{len(result.touched)} {noun}{'s' if len(result.touched) != 1 else ''}"
 
 
 def _rotate(args: argparse.Namespace) -> int:
@@ -117,37 +132,37 @@ def _rotate(args: argparse.Namespace) -> int:
     if args.force and not args.finish:
         raise issues.USAGE.error(problem="--force is for --finish", usage="see `precast ca rotate --help`")
     if args.status:
-        found = client.ask("GET", "/v1/authority/rotation", RotationBody)
+        rotation = client.ask("GET", "/v1/authority/rotation", RotationBody)
     elif args.finish:
-        found = client.ask("POST", "/v1/authority/retirement", RotationBody, RetireBody(args.force))
+        rotation = client.ask("POST", "/v1/authority/retirement", RotationBody, RetireBody(args.force))
     else:
-        found = client.ask("POST", "/v1/authority/rotation", RotationBody, RotateBody(args.prepare))
+        rotation = client.ask("POST", "/v1/authority/rotation", RotationBody, RotateBody(args.prepare))
     if args.json:
-        print_json(msgspec.to_builtins(found))
+        print_json(msgspec.to_builtins(rotation))
     else:
-        _show_rotation(found)
+        _print_rotation(rotation)
     return 0
 
 
-def _show_rotation(found: RotationBody) -> None:
-    print(f"signs           {found.current}")
-    for one in found.others:
-        print(f"{'will sign' if found.is_prepared else 'trusted too'}".ljust(16) + one)
-    if found.is_prepared:
+def _print_rotation(rotation: RotationBody) -> None:
+    print(f"signs           {rotation.current}")
+    for fingerprint in rotation.others:
+        print(f"{'will sign' if rotation.is_prepared else 'also trusted'}".ljust(16) + fingerprint)
+    if rotation.is_prepared:
         print("next            copy the authority directory to other hosts, if any; then `precast ca rotate`")
-    elif found.others and found.in_use_by:
-        print(f"still in use by {', '.join(found.in_use_by)}")
+    elif rotation.others and rotation.in_use_by:
+        print(f"still in use by {', '.join(rotation.in_use_by)}")
         print("next            they renew by themselves; then `precast ca rotate --finish`")
-    elif found.others:
+    elif rotation.others:
         print(
-            "next            nobody uses the old one: `precast ca bundle` for people, then `precast ca rotate --finish`"
+            "next            the old one is no longer in use: `precast ca bundle` for people, then `precast ca rotate --finish`"
         )
 
 
 def _bundle(args: argparse.Namespace) -> int:
-    found = connect(args).ask("GET", "/v1/authority", AuthorityBody)
+    authority = connect(args).ask("GET", "/v1/authority", AuthorityBody)
     if args.json:
-        print_json(msgspec.to_builtins(found))
+        print_json(msgspec.to_builtins(authority))
     else:
-        print(found.certificates, end="")
+        print(authority.certificates, end="")
     return 0

@@ -1,4 +1,4 @@
-"""`precast token`, `audit`: who is who, asked of the server."""
+"""`precast token` and `precast audit`: the tokens of people and of nodes to enrol, and the audit log, all on the server."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -8,34 +8,34 @@ import msgspec
 from precast.cli import issues
 from precast.cli.console.client import add_connection, connect, segment
 from precast.cli.console.output import format_time, print_json, print_table
-from precast.wire.identity.bodies import AuditRow, ActionResult, NewEnrolmentToken, NewPersonToken, TokenBody, TokenRow
+from precast.wire.identity.bodies import ActionResult, AuditRow, NewEnrolmentToken, NewPersonToken, TokenBody, TokenRow
 
 Command = Callable[[argparse.Namespace], int]
 HOUR_S = 3600
 
 
 def configure_token(parser: argparse.ArgumentParser) -> None:
-    commands = commands_of(parser)
-    enrolment = add_command(commands, "enrol", _create_enrolment, "make a token that enrols nodes")
+    commands = add_commands(parser)
+    enrolment = add_command(commands, "enrol", _create_enrolment, "create a token that enrols nodes")
     enrolment.add_argument("pattern", metavar="NAME", help="a node's name, or a glob such as 'web*.example.com'")
-    enrolment.add_argument("--uses", metavar="N", type=int, default=1, help="how many nodes it enrols (default: 1)")
-    enrolment.add_argument("--hours", metavar="N", type=int, default=1, help="how long it is good (default: 1)")
+    enrolment.add_argument("--uses", metavar="N", type=int, default=1, help="how many nodes may use it (default: 1)")
+    enrolment.add_argument("--hours", metavar="N", type=int, default=1, help="valid for N hours (default: 1)")
     add_extensions(enrolment)
-    person = add_command(commands, "person", _create_person, "make a token for a person")
+    person = add_command(commands, "person", _create_person, "create a token for a person")
     person.add_argument("person", metavar="NAME")
     person.add_argument("--role", required=True, help="viewer, operator, admin or commands")
     person.add_argument(
-        "--environment", metavar="NAME", action="append", default=[], help="only for this one; may be repeated"
+        "--environment", metavar="NAME", action="append", default=[], help="only for this environment; may be repeated"
     )
-    person.add_argument("--days", metavar="N", type=int, default=90, help="how long it is good (default: 90)")
+    person.add_argument("--days", metavar="N", type=int, default=90, help="valid for N days (default: 90)")
     add_command(commands, "list", _list_tokens, "show all tokens, without their secrets")
-    revoke = add_command(commands, "revoke", _revoke_token, "end a token")
+    revoke = add_command(commands, "revoke", _revoke_token, "revoke a token")
     revoke.add_argument("id", metavar="ID")
 
 
 def configure_audit(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
-    parser.add_argument("--limit", metavar="N", type=int, default=50, help="how many at most (default: 50)")
+    parser.add_argument("--limit", metavar="N", type=int, default=50, help="at most N rows (default: 50)")
     parser.set_defaults(run=_audit)
 
 
@@ -45,11 +45,11 @@ def add_extensions(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="goes into the certificate, as pp_role=web",
+        help="an extension of the certificate, such as pp_role=web",
     )
 
 
-def commands_of(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
+def add_commands(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
     return parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
 
 
@@ -62,61 +62,61 @@ def add_command(
     return added
 
 
-def tell(args: argparse.Namespace, done: ActionResult, text: str) -> int:
+def print_result(args: argparse.Namespace, result: ActionResult, text: str) -> int:
     if args.json:
-        print_json(msgspec.to_builtins(done))
+        print_json(msgspec.to_builtins(result))
     else:
         print(text)
     return 0
 
 
 def _create_enrolment(args: argparse.Namespace) -> int:
-    wanted = NewEnrolmentToken(args.pattern, dict(map(pair, args.extension)), args.uses, args.hours * HOUR_S)
-    return _show_token(args, connect(args).ask("POST", "/v1/tokens/enrolment", TokenBody, wanted))
+    body = NewEnrolmentToken(args.pattern, dict(map(parse_pair, args.extension)), args.uses, args.hours * HOUR_S)
+    return _print_token(args, connect(args).ask("POST", "/v1/tokens/enrolment", TokenBody, body))
 
 
 def _create_person(args: argparse.Namespace) -> int:
-    wanted = NewPersonToken(args.person, args.role, args.environment, args.days * 24 * HOUR_S)
-    return _show_token(args, connect(args).ask("POST", "/v1/tokens/person", TokenBody, wanted))
+    body = NewPersonToken(args.person, args.role, args.environment, args.days * 24 * HOUR_S)
+    return _print_token(args, connect(args).ask("POST", "/v1/tokens/person", TokenBody, body))
 
 
-def _show_token(args: argparse.Namespace, made: TokenBody) -> int:
+def _print_token(args: argparse.Namespace, created: TokenBody) -> int:
     if args.json:
-        print_json(msgspec.to_builtins(made))
+        print_json(msgspec.to_builtins(created))
     else:
-        print(made.token)
+        print(created.token)
     return 0
 
 
 def _list_tokens(args: argparse.Namespace) -> int:
     tokens = connect(args).ask("GET", "/v1/tokens", list[TokenRow])
     rows = [
-        (one.id, one.sort, one.subject, one.allows, format_time(one.expires_at), "good" if one.is_good else "over")
-        for one in tokens
+        (row.id, row.sort, row.subject, row.allows, format_time(row.expires_at), "valid" if row.is_good else "expired")
+        for row in tokens
     ]
-    return show(args, tokens, ["ID", "SORT", "FOR", "ALLOWS", "EXPIRES", "STATE"], rows)
+    return print_rows(args, tokens, ["ID", "KIND", "FOR", "ALLOWS", "EXPIRES", "STATE"], rows)
 
 
 def _revoke_token(args: argparse.Namespace) -> int:
-    done = connect(args).ask("DELETE", f"/v1/tokens/{segment(args.id)}", ActionResult)
-    return tell(args, done, f"revoked {args.id}")
+    result = connect(args).ask("DELETE", f"/v1/tokens/{segment(args.id)}", ActionResult)
+    return print_result(args, result, f"revoked {args.id}")
 
 
 def _audit(args: argparse.Namespace) -> int:
     entries = connect(args).list_pages("/v1/audit", AuditRow, "id", "before", args.limit)
-    rows = [(format_time(one.at), one.actor, one.action, one.target, marks(one.detail)) for one in entries]
-    return show(args, entries, ["AT", "WHO", "WHAT", "TO", "DETAIL"], rows)
+    rows = [(format_time(row.at), row.actor, row.action, row.target, format_pairs(row.detail)) for row in entries]
+    return print_rows(args, entries, ["AT", "ACTOR", "ACTION", "TARGET", "DETAIL"], rows)
 
 
-def show(args: argparse.Namespace, found: object, heads: list[str], rows: Sequence[Sequence[object]]) -> int:
+def print_rows(args: argparse.Namespace, values: object, heads: list[str], rows: Sequence[Sequence[object]]) -> int:
     if args.json:
-        print_json(msgspec.to_builtins(found))
+        print_json(msgspec.to_builtins(values))
     else:
         print_table(heads, rows)
     return 0
 
 
-def pair(text: str) -> tuple[str, str]:
+def parse_pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
         raise issues.USAGE.error(
@@ -125,5 +125,5 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def marks(values: dict[str, object] | dict[str, str]) -> str:
+def format_pairs(values: dict[str, object] | dict[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in sorted(values.items()))

@@ -4,19 +4,21 @@ import argparse
 
 from precast.cli import issues
 from precast.cli.console.client import add_connection, connect
-from precast.cli.console.parser import declare_exits, collect_rest
+from precast.cli.console.parser import collect_rest, declare_exits
 from precast.cli.jobs.options import EXEC_EXITS, add_limits, duration_s, exit_code, limits_of
 from precast.cli.jobs.progress import Progress
 from precast.cli.jobs.watch import watch
 from precast.cli.query.targets import add_targets, targets_of
-from precast.wire.jobs.views import NewExecJob, JobView
+from precast.wire.jobs.views import JobView, NewExecJob
 
 COMMANDS = "/v1/commands"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = "precast exec [OPTIONS] TARGET … -- COMMAND [ARGUMENT …]"
-    parser.epilog = "You need a token with the role commands, and the agents need `allow_exec = true` in their settings."
+    parser.epilog = (
+        "You need a token with the role commands, and the agents need `allow_exec = true` in their settings."
+    )
     add_connection(parser)
     add_targets(parser)
     collect_rest(parser, "words")

@@ -24,9 +24,7 @@ _TOLERANCE = re.compile(r"[0-9]{1,7}|[0-9]{1,2}%|100%")
 
 def add_limits(parser: argparse.ArgumentParser, deadline: str) -> None:
     """Add the options that limit how a job spreads, and how long the command watches it."""
-    parser.add_argument(
-        "--batch", metavar="N|%", help="run on N nodes, and on the next N when all of these have ended"
-    )
+    parser.add_argument("--batch", metavar="N|%", help="run on N nodes, and on the next N when all of these have ended")
     parser.add_argument("--at-once", metavar="N|%", help="run on at most N nodes at the same time")
     parser.add_argument(
         "--tolerate",

@@ -12,7 +12,7 @@ from precast.cli.jobs.options import EXITS, add_limits, duration_s, exit_code, l
 from precast.cli.jobs.progress import Progress, describe_counts, describe_state
 from precast.cli.jobs.watch import watch
 from precast.cli.query.targets import add_targets, targets_of
-from precast.wire.jobs.views import NewRunJob, JobView, StepView
+from precast.wire.jobs.views import JobView, NewRunJob, StepView
 
 Command = Callable[[argparse.Namespace], int]
 RUNS = "/v1/runs"
@@ -33,9 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_targets(start)
     mode = start.add_mutually_exclusive_group()
     mode.add_argument("--noop", action="store_true", help="make no changes, report pending ones (no-op)")
-    mode.add_argument(
-        "--enforce", action="store_true", help="change things, where the node's policy allows it (default)"
-    )
+    mode.add_argument("--enforce", action="store_true", help="make changes where the node's policy allows it (default)")
     start.add_argument("--tags", metavar="TAG", action="append", default=[], help="apply only resources with this tag")
     add_limits(start, deadline="1h")
     detailed = "also tell by the exit code whether something changed"

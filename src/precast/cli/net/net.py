@@ -1,4 +1,4 @@
-"""`precast net`: check, simulate, draw and exchange nets. Files are the text notation; PNML goes in and out by import and export."""
+"""`precast net`: checks, simulates and draws nets in the text notation, and converts them from and to PNML."""
 
 import argparse
 
@@ -20,7 +20,7 @@ from precast.net.model.compiler import MOST
 from precast.net.model.plain_net import firing_name
 from precast.net.model.structure import Net
 
-# What a check finds is no error of the command.
+# Findings are a result of the command, not an error of it.
 EXIT_PROBLEMS = 1
 
 
@@ -30,19 +30,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check = commands.add_parser("check", help="find cycles, work that can never start, and deadlocks")
     _add_file(check)
     check.add_argument(
-        "--bound", type=_positive, metavar="N", help="look at no more than N states in the search for deadlocks"
+        "--bound", type=_positive, metavar="N", help="visit at most N states in the search for deadlocks"
     )
     check.add_argument("--json", action="store_true", help="print one JSON document")
     check.set_defaults(run=_check)
-    declare_exits(check, {EXIT_PROBLEMS: "the net has a problem, or none could be proven absent"})
+    declare_exits(check, {EXIT_PROBLEMS: "the net has a problem, or could not be proven free of deadlocks"})
     net_plan.configure(
-        _add_file(commands.add_parser("simulate", help="run on paper: how long, what decides it, what if"))
+        _add_file(
+            commands.add_parser(
+                "simulate", help="simulate the net: its duration, its critical path, and the effect of changes"
+            )
+        )
     )
-    draw = _add_file(commands.add_parser("draw", help="draw as SVG or DOT"))
+    draw = _add_file(commands.add_parser("draw", help="draw the net as SVG or DOT"))
     draw.add_argument("--format", choices=("svg", "dot"), default="svg", help="svg (default) or dot")
     _add_output(draw)
     draw.set_defaults(run=_draw)
-    export = _add_file(commands.add_parser("export", help="write as PNML, for other Petri-net tools"))
+    export = _add_file(commands.add_parser("export", help="write the net as PNML, for other Petri-net tools"))
     _add_output(export)
     export.set_defaults(run=_export)
     imported = commands.add_parser("import", help="read PNML and write the text notation")
@@ -57,12 +61,12 @@ def _add_file(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def _add_output(command: argparse.ArgumentParser) -> None:
-    command.add_argument("-o", "--output", metavar="FILE", default="-", help="write there instead of standard output")
+    command.add_argument("-o", "--output", metavar="FILE", default="-", help="write to FILE instead of standard output")
 
 
 def _positive(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text[:12]) <= MOST):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to {MOST}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MOST}")
     return int(text)
 
 
@@ -100,11 +104,11 @@ def _print_report(net: Net, report: checking.Report) -> None:
     if answer.verdict == Verdict.FREE:
         states = f" ({answer.states} states)" if answer.states else ""
         print(f"no deadlock: {answer.reason}{states}")
-    works = net.declared.transitions
-    steps = sum(work.is_step for work in works)
-    counts = {"step": steps, "transition": len(works) - steps, "place": len(net.declared.places)}
-    shown = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts.items())
-    print(f"{visible(net.declared.name)}: {shown}")
+    transitions = net.declared.transitions
+    steps = sum(transition.is_step for transition in transitions)
+    counts = {"step": steps, "transition": len(transitions) - steps, "place": len(net.declared.places)}
+    text = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts.items())
+    print(f"{visible(net.declared.name)}: {text}")
 
 
 def _as_json(net: Net, report: checking.Report) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""`precast net simulate`: the plan of a net as a table, what decides its length, and what a change would do to it."""
+"""`precast net simulate`: prints the schedule of a net as a table, its critical path, and the effect of changes."""
 
 import argparse
 
@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=TIME",
-        help="what if NAME took TIME (like 1m30s)",
+        help="assume that NAME takes TIME (such as 1m30s)",
     )
     parser.add_argument(
         "--limit",
@@ -33,19 +33,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=N",
-        help="what if NAME started with N tokens",
+        help="assume that NAME starts with N tokens",
     )
     parser.add_argument(
         "--without",
         action="append",
         default=[],
         metavar="NAME",
-        help="what if NAME were left out; the order of the others stays",
+        help="assume that NAME does not exist; the order of the others stays",
     )
-    parser.add_argument("--fail", action="append", default=[], metavar="NAME", help="what if NAME failed")
+    parser.add_argument("--fail", action="append", default=[], metavar="NAME", help="assume that NAME fails")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=_simulate)
-    declare_exits(parser, {EXIT_STUCK: "the net gets stuck, or was not followed to its end"})
+    declare_exits(parser, {EXIT_STUCK: "the net gets stuck, or the simulation was cut off"})
 
 
 def _simulate(args: argparse.Namespace) -> int:
@@ -100,7 +100,7 @@ def _print_plan(net: Net, plan: Plan, before: Plan | None) -> None:
     for sentence in plan.stuck:
         print(f"stuck: {visible(sentence)}")
     if plan.is_cut:
-        print(f"cut: it still goes on after {len(plan.runs)} runs, as a net that loops does")
+        print(f"cut off after {len(plan.runs)} runs: the net may loop")
 
 
 def _compared(plan: Plan, before: Plan | None) -> str:
@@ -108,7 +108,7 @@ def _compared(plan: Plan, before: Plan | None) -> str:
         return ""
     change_ms = plan.makespan_ms - before.makespan_ms
     if not change_ms:
-        return ", as without the changes"
+        return ", the same as without the changes"
     word = "longer" if change_ms > 0 else "shorter"
     return (
         f", {format_duration(abs(change_ms))} {word} than without the changes ({format_duration(before.makespan_ms)})"

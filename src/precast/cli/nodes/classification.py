@@ -1,4 +1,4 @@
-"""Words of the command line that say what nodes are: classes and parameters; and `precast node rules`."""
+"""Reads and formats classes and parameters of nodes on the command line; and `precast node rules`."""
 
 import argparse
 import json
@@ -21,7 +21,7 @@ def read_classes(words: list[str]) -> dict[str, Any]:
 
 
 def read_parameters(words: list[str]) -> dict[str, Any]:
-    """KEY=TEXT, or one JSON object for values that are no texts. Raises InputError CLI-001."""
+    """KEY=TEXT, or one JSON object for values that are not strings. Raises InputError CLI-001."""
     if len(words) == 1 and words[0].lstrip().startswith("{"):
         return _read_object(words[0])
     return read_pairs(words)
@@ -34,7 +34,7 @@ def read_pairs(words: list[str]) -> dict[str, str]:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise issues.USAGE.error(
-                problem=f"{word!r} is not KEY=VALUE", usage="write as tier=front, or one JSON object"
+                problem=f"{word!r} is not KEY=VALUE", usage="write it as tier=front, or one JSON object"
             )
         pairs[name] = value
     return pairs
@@ -42,21 +42,26 @@ def read_pairs(words: list[str]) -> dict[str, str]:
 
 def _read_object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise issues.USAGE.error(problem=f"this is no JSON: {error}", usage='write as {"key": "value"}') from None
-    if not isinstance(found, dict):
-        raise issues.USAGE.error(problem="this is no JSON object", usage='write as {"key": "value"}')
-    return found
+        raise issues.USAGE.error(
+            problem=f"this is not valid JSON: {error}", usage='write it as {"key": "value"}'
+        ) from None
+    if not isinstance(value, dict):
+        raise issues.USAGE.error(problem="this is not a JSON object", usage='write it as {"key": "value"}')
+    return value
 
 
-def shown_classes(classes: dict[str, dict[str, Any]]) -> str | None:
-    """Classes as tables show them."""
-    texts = [f"{name}({json.dumps(given, ensure_ascii=False)})" if given else name for name, given in classes.items()]
+def format_classes(classes: dict[str, dict[str, Any]]) -> str | None:
+    """Classes as text for a table."""
+    texts = [
+        f"{name}({json.dumps(parameters, ensure_ascii=False)})" if parameters else name
+        for name, parameters in classes.items()
+    ]
     return ", ".join(sorted(texts)) or None
 
 
-def shown_parameters(parameters: dict[str, Any]) -> str | None:
+def format_parameters(parameters: dict[str, Any]) -> str | None:
     texts = [
         f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in parameters.items()
@@ -65,35 +70,41 @@ def shown_parameters(parameters: dict[str, Any]) -> str | None:
 
 
 def configure_rules(parser: argparse.ArgumentParser) -> None:
-    """`precast node rules`."""
+    """Add the commands of `precast node rules`."""
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="what", required=True)
     summary = "show the rules in the order in which they are tried"
     listing = commands.add_parser("list", help=summary, description=summary)
     add_connection(listing)
     listing.set_defaults(run=_list)
-    summary = "put a rule in the place of a number: what is said of nodes that fit"
+    summary = "set the rule with a number: the classification of the nodes that match it"
     put = commands.add_parser("set", help=summary, description=summary)
     add_connection(put)
     put.add_argument("number", metavar="NUMBER", type=int)
-    put.add_argument("--name", metavar="PATTERN", help="nodes named so: web*, or an expression as /^web[0-9]+$/")
+    put.add_argument(
+        "--name", metavar="PATTERN", help="nodes with this name: web*, or a regular expression such as /^web[0-9]+$/"
+    )
     put.add_argument(
         "--extension",
         metavar="NAME=PATTERN",
         action="append",
         default=[],
-        help="whose certificate says so; may be repeated",
+        help="nodes whose certificate has this extension; may be repeated",
     )
-    put.add_argument("--environment", metavar="NAME", help="they are in this environment")
-    put.add_argument("--role", metavar="ROLE", help="they have this role")
+    put.add_argument("--environment", metavar="NAME", help="the environment of these nodes")
+    put.add_argument("--role", metavar="ROLE", help="the role of these nodes")
     put.add_argument(
-        "--classes", metavar="CLASS", nargs="+", default=[], help="they have these classes: names, or one JSON object"
+        "--classes",
+        metavar="CLASS",
+        nargs="+",
+        default=[],
+        help="the classes of these nodes: names, or one JSON object",
     )
     put.add_argument(
         "--parameters",
         metavar="KEY=VALUE",
         nargs="+",
         default=[],
-        help="they have these parameters: texts, or one JSON object",
+        help="the parameters of these nodes: strings, or one JSON object",
     )
     put.set_defaults(run=_set)
     summary = "remove a rule"
@@ -110,7 +121,7 @@ def _list(args: argparse.Namespace) -> int:
         return 0
     print_table(
         ["NUMBER", "NAME", "EXTENSIONS", "ENVIRONMENT", "ROLE", "CLASSES", "PARAMETERS"],
-        [(one.number, *_cells(one.rule)) for one in rows],
+        [(row.number, *_cells(row.rule)) for row in rows],
     )
     return 0
 
@@ -118,11 +129,11 @@ def _list(args: argparse.Namespace) -> int:
 def _cells(rule: RuleBody) -> tuple[object, ...]:
     return (
         rule.name,
-        shown_parameters(rule.extensions),
+        format_parameters(rule.extensions),
         rule.environment,
         rule.role,
-        shown_classes(rule.classes),
-        shown_parameters(rule.parameters),
+        format_classes(rule.classes),
+        format_parameters(rule.parameters),
     )
 
 
@@ -139,7 +150,7 @@ def _set(args: argparse.Namespace) -> int:
     if args.json:
         print_json(msgspec.to_builtins(row))
     else:
-        print(f"rule {row.number} is set; nodes are held against it now")
+        print(f"rule {row.number} is set; nodes are classified again")
     return 0
 
 
@@ -148,5 +159,5 @@ def _remove(args: argparse.Namespace) -> int:
     if args.json:
         print_json(msgspec.to_builtins(row))
     else:
-        print(f"rule {row.number} is removed; nodes are held against the others now")
+        print(f"rule {row.number} is removed; nodes are classified again")
     return 0

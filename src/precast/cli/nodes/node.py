@@ -1,4 +1,4 @@
-"""`precast node`: the nodes that a server knows, listed, shown, classified, deactivated, forgotten."""
+"""`precast node`: lists, shows, classifies, deactivates and purges the nodes of a server."""
 
 import argparse
 from collections.abc import Callable
@@ -14,19 +14,19 @@ from precast.cli.console.output import format_time, print_json, print_table
 from precast.cli.nodes import policy as node_policy
 from precast.cli.nodes.classification import (
     configure_rules,
+    format_classes,
+    format_parameters,
     read_classes,
     read_parameters,
-    shown_classes,
-    shown_parameters,
 )
-from precast.cli.query.targets import HELP, add_targets, targets_of, tell_claims
+from precast.cli.query.targets import HELP, add_targets, note_claims, targets_of
 from precast.services.query import issues as query_issues
 from precast.wire.nodes.bodies import (
     Classification,
     NodeRow,
-    NodesClassification,
     NodesAction,
     NodesActionResult,
+    NodesClassification,
     NodesPurge,
     NodeView,
     TargetsAnswer,
@@ -47,25 +47,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     listing = add("list", _list, "show nodes with their states")
     add_targets(listing, may_be_all=True)
-    listing.add_argument("--deactivated", action="store_true", help="also those that are no targets any more")
-    show = add("show", _show, "show what is known of a node")
+    listing.add_argument("--deactivated", action="store_true", help="also list deactivated nodes")
+    show = add("show", _show, "show a node in detail")
     show.add_argument("node", metavar="NODE")
-    _add_set(add("set", _set, "say a node's environment, role, classes or parameters"))
-    summary = "rules that say what nodes are by their certificates: list, set, remove"
+    _add_set(add("set", _set, "set the environment, role, classes or parameters of nodes"))
+    summary = "rules that classify nodes by their certificates: list, set, remove"
     configure_rules(commands.add_parser("rules", help=summary, description=summary))
-    summary = "what agents may do by themselves: set, show"
+    summary = "when runs may make changes: set, show"
     node_policy.configure(commands.add_parser("policy", help=summary, description=summary))
     for name, command, summary in (
-        ("deactivate", _deactivate, "take nodes out of service: no targets, no connection; facts stay"),
+        (
+            "deactivate",
+            _deactivate,
+            "take nodes out of service: they are no targets and cannot connect; their facts are kept",
+        ),
         ("reactivate", _reactivate, "take nodes back into service"),
-        ("refresh", _refresh, "find out anew what nodes are, by the rules and the external classifier"),
-        ("purge", _purge, "forget nodes and everything about them but the audit log"),
+        ("refresh", _refresh, "classify nodes again by the rules and the external classifier"),
+        ("purge", _purge, "delete nodes and all their data except the audit log"),
     ):
         added = add(name, command, summary)
         add_targets(added)
-        added.add_argument("--why", metavar="TEXT", default="", help="for the audit log")
+        added.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log")
         if command is _purge:
-            added.add_argument("--force", action="store_true", help="also nodes that are active")
+            added.add_argument("--force", action="store_true", help="also purge active nodes")
 
 
 def _add_set(parser: argparse.ArgumentParser) -> None:
@@ -75,11 +79,11 @@ def _add_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "value", metavar="VALUE", nargs="*", help="a name; names of classes; KEY=VALUE; or one JSON object"
     )
-    parser.add_argument("--clear", action="store_true", help="take the value away, instead of VALUE")
+    parser.add_argument("--clear", action="store_true", help="remove the value instead of setting it")
 
 
 def resolve(client: Client, body: TargetsBody) -> tuple[list[NodeRow], bool]:
-    """The nodes that are meant, all pages of them, and whether facts decided."""
+    """The nodes that targets select, from all pages, and whether facts decided the result."""
     rows: list[NodeRow] = []
     query: dict[str, str] = {}
     while True:
@@ -94,16 +98,17 @@ def _list(args: argparse.Namespace) -> int:
     try:
         nodes, is_claim = resolve(connect(args), targets_of(args))
     except PrecastError as error:
-        # Whoever names nodes and means none has made a mistake; whoever looks at a new site has not.
+        # Targets that select no node are a mistake; a new site without nodes is not.
         if args.targets or not query_issues.NO_MATCHING_NODES.matches(error):
             raise
         nodes, is_claim = [], False
-    tell_claims(is_claim)
+    note_claims(is_claim)
     if args.json:
         print_json(msgspec.to_builtins(nodes))
         return 0
     rows = [
-        (one.name, one.state, one.environment, one.role, format_time(one.seen_at), format_time(one.facts_at)) for one in nodes
+        (node.name, node.state, node.environment, node.role, format_time(node.seen_at), format_time(node.facts_at))
+        for node in nodes
     ]
     print_table(["NODE", "STATE", "ENVIRONMENT", "ROLE", "LAST SEEN", "LAST FACTS"], rows)
     return 0
@@ -115,16 +120,16 @@ def _show(args: argparse.Namespace) -> int:
         print_json(msgspec.to_builtins(view))
         return 0
     node, session = view.node, view.session
-    marks = " ".join(f"{name}={value}" for name, value in sorted(view.trusted["extensions"].items()))
+    extensions = " ".join(f"{name}={value}" for name, value in sorted(view.trusted["extensions"].items()))
     print_table(
         ["NODE", node.name],
         [
             ("state", node.state + (f" since {format_time(node.deactivated_at)}" if node.deactivated_at else "")),
             ("environment", node.environment),
             ("role", node.role),
-            ("classes", shown_classes(view.classes)),
-            ("parameters", shown_parameters(view.parameters)),
-            ("extensions", marks or None),
+            ("classes", format_classes(view.classes)),
+            ("parameters", format_parameters(view.parameters)),
+            ("extensions", extensions or None),
             ("enrolled", format_time(node.created_at)),
             ("certified until", format_time(node.certified_until)),
             ("last seen", format_time(node.seen_at)),
@@ -132,39 +137,44 @@ def _show(args: argparse.Namespace) -> int:
             ("address", session.address if session else None),
             ("agent", session.agent if session else None),
             ("last facts", format_time(node.facts_at)),
-            ("what came of them", view.decision),
+            ("decision on facts", view.decision),
         ],
     )
     if session is not None and session.clone_at is not None:
-        print(f"\nanother machine came with this identity at {format_time(session.clone_at)}, from {session.clone_address}")
+        print(
+            f"\nanother machine connected with this identity at {format_time(session.clone_at)}, from {session.clone_address}"
+        )
     print()
     _print_sources(view)
     certificates = [
-        (one.serial[:16], format_time(one.issued_at), format_time(one.not_after), one.revoked_why) for one in view.certificates
+        (row.serial[:16], format_time(row.issued_at), format_time(row.not_after), row.revoked_why)
+        for row in view.certificates
     ]
-    print_table(["CERTIFICATE", "ISSUED", "UNTIL", "TAKEN BACK"], certificates)
+    print_table(["CERTIFICATE", "ISSUED", "UNTIL", "REVOKED"], certificates)
     return 0
 
 
 def _print_sources(view: NodeView) -> None:
-    """Who says what, the first that counts first; and whom it was in vain to ask."""
+    """Print what each source of the classification says, by precedence, and which sources could not be asked."""
     if not view.sources:
         return
     rows = [
         (
-            f"{one.source} ({one.detail})" if one.detail else one.source,
-            one.environment,
-            one.role,
-            shown_classes(one.classes),
-            shown_parameters(one.parameters),
-            format_time(one.said_at),
+            f"{source.source} ({source.detail})" if source.detail else source.source,
+            source.environment,
+            source.role,
+            format_classes(source.classes),
+            format_parameters(source.parameters),
+            format_time(source.said_at),
         )
-        for one in view.sources
+        for source in view.sources
     ]
-    print_table(["SAID BY", "ENVIRONMENT", "ROLE", "CLASSES", "PARAMETERS", "SINCE"], rows)
-    for one in view.sources:
-        if one.problem is not None:
-            print(f"{one.detail or one.source} could not be asked at {format_time(one.problem_at)}: {visible(one.problem)}")
+    print_table(["SOURCE", "ENVIRONMENT", "ROLE", "CLASSES", "PARAMETERS", "SINCE"], rows)
+    for source in view.sources:
+        if source.problem is not None:
+            print(
+                f"{source.detail or source.source} could not be asked at {format_time(source.problem_at)}: {visible(source.problem)}"
+            )
     print()
 
 
@@ -173,9 +183,11 @@ def _set(args: argparse.Namespace) -> int:
         raise issues.USAGE.error(problem="give VALUE, or --clear", usage="see `precast node set --help`")
     args.targets = [args.target]
     values = Classification(**{args.name: _value(args.name, args.value) if args.value else None})
-    done = connect(args).ask("POST", "/v1/classifications", NodesActionResult, NodesClassification(targets_of(args), values))
+    result = connect(args).ask(
+        "POST", "/v1/classifications", NodesActionResult, NodesClassification(targets_of(args), values)
+    )
     verb = "is" if args.name in ("environment", "role") else "are"
-    return _tell(args, done, f"{args.name} {verb} {' '.join(args.value) or 'taken away'}")
+    return _print_result(args, result, f"{args.name} {verb} {' '.join(args.value) or 'removed'}")
 
 
 def _value(name: str, words: list[str]) -> Any:
@@ -184,37 +196,37 @@ def _value(name: str, words: list[str]) -> Any:
     if name == "parameters":
         return read_parameters(words)
     if len(words) > 1:
-        raise issues.USAGE.error(problem=f"{name} is one word", usage="see `precast node set --help`")
+        raise issues.USAGE.error(problem=f"{name} takes a single value", usage="see `precast node set --help`")
     return words[0]
 
 
 def _refresh(args: argparse.Namespace) -> int:
-    done = connect(args).ask("POST", "/v1/refreshes", NodesActionResult, NodesAction(targets_of(args), args.why))
-    return _tell(args, done, "is found out anew")
+    result = connect(args).ask("POST", "/v1/refreshes", NodesActionResult, NodesAction(targets_of(args), args.why))
+    return _print_result(args, result, "is classified again")
 
 
 def _deactivate(args: argparse.Namespace) -> int:
-    done = connect(args).ask("POST", "/v1/deactivations", NodesActionResult, NodesAction(targets_of(args), args.why))
-    return _tell(args, done, "deactivated")
+    result = connect(args).ask("POST", "/v1/deactivations", NodesActionResult, NodesAction(targets_of(args), args.why))
+    return _print_result(args, result, "deactivated")
 
 
 def _reactivate(args: argparse.Namespace) -> int:
-    done = connect(args).ask("POST", "/v1/reactivations", NodesActionResult, NodesAction(targets_of(args), args.why))
-    return _tell(args, done, "reactivated")
+    result = connect(args).ask("POST", "/v1/reactivations", NodesActionResult, NodesAction(targets_of(args), args.why))
+    return _print_result(args, result, "reactivated")
 
 
 def _purge(args: argparse.Namespace) -> int:
     body = NodesPurge(targets_of(args), args.why, args.force)
-    return _tell(args, connect(args).ask("POST", "/v1/purges", NodesActionResult, body), "purged")
+    return _print_result(args, connect(args).ask("POST", "/v1/purges", NodesActionResult, body), "purged")
 
 
-def _tell(args: argparse.Namespace, done: NodesActionResult, what: str) -> int:
-    tell_claims(done.rests_on_claims)
+def _print_result(args: argparse.Namespace, result: NodesActionResult, text: str) -> int:
+    note_claims(result.rests_on_claims)
     if args.json:
-        print_json(msgspec.to_builtins(done))
+        print_json(msgspec.to_builtins(result))
         return 0
-    for name in done.touched:
-        print(f"{name}: {what}")
-    if not done.touched:
-        print("nothing to do: it is so already")
+    for name in result.touched:
+        print(f"{name}: {text}")
+    if not result.touched:
+        print("nothing to do: nothing changes")
     return 0

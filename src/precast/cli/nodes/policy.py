@@ -1,4 +1,4 @@
-"""`precast node policy`: what the agents of nodes may do by themselves, set and shown."""
+"""`precast node policy`: sets and shows when the runs of agents may make changes."""
 
 import argparse
 
@@ -6,37 +6,39 @@ import msgspec
 
 from precast.cli.console.client import add_connection, connect, segment
 from precast.cli.console.output import format_time, print_json, print_table
-from precast.cli.query.targets import add_targets, targets_of, tell_claims
+from precast.cli.query.targets import add_targets, note_claims, targets_of
 from precast.wire.nodes.bodies import NodesActionResult
 from precast.wire.nodes.policy import LEVELS, NodesPolicy, PolicyView
 
 _WORDS = {
-    "never": "runs only look",
-    "triggered": "runs that somebody orders change things",
-    "window": "runs change things in its windows",
-    "always": "runs change things",
+    "never": "all runs are no-op",
+    "triggered": "ordered runs make changes",
+    "window": "runs make changes in its windows",
+    "always": "runs make changes",
 }
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    summary = "say when the runs that agents start may change things"
-    setting = commands.add_parser("set", help=summary, description=f"{summary}; without a policy they only look.")
-    add_connection(setting)
-    add_targets(setting)
-    setting.add_argument(
+    summary = "set when the runs of agents may make changes"
+    set_parser = commands.add_parser(
+        "set", help=summary, description=f"{summary}; without a policy all runs are no-op."
+    )
+    add_connection(set_parser)
+    add_targets(set_parser)
+    set_parser.add_argument(
         "--enforce", choices=LEVELS, required=True, help="; ".join(f"{name}: {_WORDS[name]}" for name in LEVELS)
     )
-    setting.add_argument(
+    set_parser.add_argument(
         "--window",
         metavar="WHEN",
         action="append",
         default=[],
         help="day, start, length and zone: 'Sun 02:00 4h', 'daily 22:30 90m Europe/Berlin' (may be repeated; UTC)",
     )
-    setting.add_argument("--why", metavar="TEXT", default="", help="for the audit log")
-    setting.set_defaults(run=_set)
-    summary = "show what a node's agent may do by itself"
+    set_parser.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log")
+    set_parser.set_defaults(run=_set)
+    summary = "show the policy of a node"
     show = commands.add_parser("show", help=summary, description=summary)
     add_connection(show)
     show.add_argument("node", metavar="NODE")
@@ -45,15 +47,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _set(args: argparse.Namespace) -> int:
     body = NodesPolicy(targets_of(args), args.enforce, args.window, args.why)
-    done = connect(args).ask("POST", "/v1/policies", NodesActionResult, body)
-    tell_claims(done.rests_on_claims)
+    result = connect(args).ask("POST", "/v1/policies", NodesActionResult, body)
+    note_claims(result.rests_on_claims)
     if args.json:
-        print_json(msgspec.to_builtins(done))
+        print_json(msgspec.to_builtins(result))
         return 0
-    for name in done.touched:
+    for name in result.touched:
         print(f"{name}: {_WORDS[args.enforce]}")
-    if not done.touched:
-        print("nothing to do: it is so already")
+    if not result.touched:
+        print("nothing to do: nothing changes")
     return 0
 
 
@@ -62,7 +64,7 @@ def _show(args: argparse.Namespace) -> int:
     if args.json:
         print_json(msgspec.to_builtins(view))
         return 0
-    words = _WORDS[view.enforce] if view.serial else "nobody has set a policy: runs only look"
+    words = _WORDS[view.enforce] if view.serial else "no policy is set: all runs are no-op"
     print_table(
         ["NODE", view.node],
         [

@@ -1,4 +1,4 @@
-"""`precast status`: the state of the site on one screen. Exit code 0: all is well; 1: something needs attention; 2: broken."""
+"""`precast status`: the state of the site on one screen. Exit code 0: everything works; 1: something needs attention; 2: broken."""
 
 import argparse
 
@@ -36,7 +36,7 @@ def _lines(view: StatusView) -> list[tuple[str, str]]:
     total = sum(view.nodes.values())
     states = ", ".join(f"{count} {state}" for state, count in view.nodes.items() if count)
     servers = ", ".join(
-        f"{one.name} ({one.connections} connected)" if one.has_port else one.name for one in view.servers
+        f"{server.name} ({server.connections} connected)" if server.has_port else server.name for server in view.servers
     )
     return [
         ("version", f"{view.version}, running since {format_time(view.started_at)}"),
@@ -44,8 +44,8 @@ def _lines(view: StatusView) -> list[tuple[str, str]]:
         ("servers", servers or "none"),
         ("nodes", f"{total}: {states}" if total else "none"),
         *((f"{queue.kind}", _queue(queue)) for queue in view.queues),
-        *([] if view.queues else [("work", "none waits")]),
-        ("authority", f"good until {format_time(view.authority_until)}"),
+        *([] if view.queues else [("work", "no item is queued")]),
+        ("authority", f"valid until {format_time(view.authority_until)}"),
         ("disk", _disk(view.disk)),
     ]
 
@@ -59,7 +59,7 @@ def _database(database: DatabaseStatus) -> str:
 
 def _queue(queue: QueueStatus) -> str:
     oldest = f", oldest from {format_time(queue.oldest_at)}" if queue.oldest_at else ""
-    return f"{queue.waiting} waiting, {queue.held} under way, {queue.dead} dead{oldest}"
+    return f"{queue.waiting} waiting, {queue.held} in progress, {queue.dead} dead{oldest}"
 
 
 def _disk(disk: DiskStatus) -> str:

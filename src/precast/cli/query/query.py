@@ -1,4 +1,4 @@
-"""`precast query`: what is known of the fleet, as tables: nodes, facts, resources in released catalogs, reports of runs."""
+"""`precast query`: prints tables of nodes, facts, resources in released catalogs, and reports of runs."""
 
 import argparse
 from datetime import datetime
@@ -8,7 +8,7 @@ import msgspec
 
 from precast.cli.console.client import add_connection, connect
 from precast.cli.console.output import format_time, print_json, print_table
-from precast.cli.query.targets import HELP, tell_claims, words_of
+from precast.cli.query.targets import HELP, note_claims, words_of
 from precast.wire.nodes.bodies import TargetsBody
 from precast.wire.query.bodies import MAX_ROWS, QueryAnswer, QueryBody
 from precast.wire.query.fields import (
@@ -25,42 +25,44 @@ from precast.wire.query.parser import parse, parse_field, parse_query
 TIMEOUT_S = 40.0
 SHOWN_CHARS = 80
 # Columns whose values are times.
-MOMENTS = {"at", "ended_at", "seen_at", "facts_at", "created_at", "certified_until", "released_at", "report.at"}
+TIME_COLUMNS = {"at", "ended_at", "seen_at", "facts_at", "created_at", "certified_until", "released_at", "report.at"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    nodes = _add(commands, "nodes", "nodes, by what is known of them and what their catalogs hold")
+    nodes = _add(commands, "nodes", "list nodes by their facts, their state and the resources in their catalogs")
     nodes.add_argument(
-        "where", metavar="QUERY", nargs="?", default="", help="as \"has Package[nginx] and role = 'web'\""
+        "where", metavar="QUERY", nargs="?", default="", help="such as \"has Package[nginx] and role = 'web'\""
     )
     nodes.set_defaults(run=_nodes)
-    facts = _add(commands, "facts", "facts of nodes: one column for each path")
-    facts.add_argument("paths", metavar="PATH", nargs="+", help="as os.release.major")
-    facts.add_argument("--where", metavar="QUERY", default="", help="only of these nodes")
-    facts.add_argument("--count", action="store_true", help="how many nodes have each of the values")
+    facts = _add(commands, "facts", "list facts of nodes, one column for each path")
+    facts.add_argument("paths", metavar="PATH", nargs="+", help="such as os.release.major")
+    facts.add_argument("--where", metavar="QUERY", default="", help="only nodes that match this query")
+    facts.add_argument("--count", action="store_true", help="count the nodes for each value")
     facts.set_defaults(run=_facts)
-    resources = _add(commands, "resources", "resources in released catalogs, by type, title, parameters or tag")
+    resources = _add(commands, "resources", "list resources in released catalogs by type, title, parameters or tag")
     resources.add_argument(
         "where",
         metavar="QUERY",
         nargs="?",
         default="",
-        help="as Package[nginx], 'File[/etc/*]', or \"type = Service and parameters.ensure = stopped\"",
+        help="such as Package[nginx], 'File[/etc/*]', or \"type = Service and parameters.ensure = stopped\"",
     )
     resources.add_argument(
-        "--nodes", metavar="TARGET", action="append", default=[], help=f"only of these nodes: {HELP}"
+        "--nodes", metavar="TARGET", action="append", default=[], help=f"only resources of these nodes: {HELP}"
     )
     resources.set_defaults(run=_resources)
-    reports = _add(commands, "reports", "reports of runs, newest first")
+    reports = _add(commands, "reports", "list reports of runs, newest first")
     reports.add_argument(
         "where",
         metavar="QUERY",
         nargs="?",
         default="",
-        help='as "outcome = failed and age < 1d", or the name of a node',
+        help='such as "outcome = failed and age < 1d", or the name of a node',
     )
-    reports.add_argument("--nodes", metavar="TARGET", action="append", default=[], help=f"only of these nodes: {HELP}")
+    reports.add_argument(
+        "--nodes", metavar="TARGET", action="append", default=[], help=f"only reports of these nodes: {HELP}"
+    )
     reports.set_defaults(run=_reports)
 
 
@@ -69,11 +71,11 @@ def _add(
 ) -> argparse.ArgumentParser:
     added = commands.add_parser(name, help=summary, description=summary)
     add_connection(added)
-    added.add_argument("--limit", metavar="N", type=int, help="at most so many rows; default: all")
+    added.add_argument("--limit", metavar="N", type=int, help="at most N rows (default: all)")
     if name != "facts":
-        added.add_argument("--fields", metavar="FIELD,…", default="", help="the columns, as name,facts.os.family")
-        added.add_argument("--by", metavar="FIELD,…", default="", help="how often each value of these occurs")
-        added.add_argument("--count", action="store_true", help="only how many there are")
+        added.add_argument("--fields", metavar="FIELD,…", default="", help="the columns, such as name,facts.os.family")
+        added.add_argument("--by", metavar="FIELD,…", default="", help="count the rows for each value of these fields")
+        added.add_argument("--count", action="store_true", help="print only the number of rows")
     return added
 
 
@@ -87,13 +89,13 @@ def _facts(args: argparse.Namespace) -> int:
     names = [f"facts.{path}" for path in args.paths]
     for name in names:
         parse_field(name, NODES)
-    having = " and ".join(f"exists {name}" for name in names)
-    where = f"({args.where}) and {having}" if args.where else having
+    all_exist = " and ".join(f"exists {name}" for name in names)
+    where = f"({args.where}) and {all_exist}" if args.where else all_exist
     if args.where:
         parse(args.where)
     chosen: dict[str, Any] = {"by": names} if args.count else {"fields": ["name", *names]}
     args.count = False
-    return _ask(args, QueryBody("nodes", where, **chosen), tells=False)
+    return _ask(args, QueryBody("nodes", where, **chosen), notes_claims=False)
 
 
 def _resources(args: argparse.Namespace) -> int:
@@ -113,13 +115,15 @@ def _reports(args: argparse.Namespace) -> int:
 
 
 def _columns(args: argparse.Namespace, vocabulary: Vocabulary) -> dict[str, Any]:
-    given = {name: [one.strip() for one in getattr(args, name).split(",") if one.strip()] for name in ("fields", "by")}
-    for one in (*given["fields"], *given["by"]):
-        parse_field(one, vocabulary)
-    return given
+    columns = {
+        name: [field.strip() for field in getattr(args, name).split(",") if field.strip()] for name in ("fields", "by")
+    }
+    for field in (*columns["fields"], *columns["by"]):
+        parse_field(field, vocabulary)
+    return columns
 
 
-def _ask(args: argparse.Namespace, body: QueryBody, *, tells: bool = True) -> int:
+def _ask(args: argparse.Namespace, body: QueryBody, *, notes_claims: bool = True) -> int:
     client = connect(args, TIMEOUT_S)
     columns: list[str] = []
     rows: list[list[Any]] = []
@@ -132,15 +136,15 @@ def _ask(args: argparse.Namespace, body: QueryBody, *, tells: bool = True) -> in
         )
         columns, after, is_claim = page.columns, page.after, page.rests_on_claims
         rows += page.rows
-    if tells:
-        tell_claims(is_claim)
+    if notes_claims:
+        note_claims(is_claim)
     if args.count and not body.by:
         return _print_count(args, len(rows))
     if args.json:
         print_json([dict(zip(columns, row, strict=True)) for row in rows])
         return 0
-    shown = [[_cell(name, value) for name, value in zip(columns, row, strict=True)] for row in rows]
-    print_table([name.upper() for name in columns], shown)
+    cells = [[_cell(name, value) for name, value in zip(columns, row, strict=True)] for row in rows]
+    print_table([name.upper() for name in columns], cells)
     return 0
 
 
@@ -153,7 +157,7 @@ def _print_count(args: argparse.Namespace, count: int) -> int:
 
 
 def _cell(column: str, value: Any) -> Any:
-    if column in MOMENTS and value is not None:
+    if column in TIME_COLUMNS and value is not None:
         return format_time(datetime.fromisoformat(value))
     if isinstance(value, bool):
         return "true" if value else "false"

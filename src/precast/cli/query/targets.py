@@ -1,4 +1,4 @@
-"""Targets on a command line: read and checked here, where an error can point at its place; resolved by the server."""
+"""Targets on a command line. They are parsed here, so that an error can point at its position, and resolved by the server."""
 
 import argparse
 import sys
@@ -9,18 +9,18 @@ from precast.wire import issues as wire_issues
 from precast.wire.nodes.bodies import TargetsBody
 from precast.wire.query.parser import parse
 
-HELP = "a name, a glob, a list with commas, a query such as \"role = 'db'\", or @FILE with one a line"
+HELP = "a name, a glob, a comma-separated list, a query such as \"role = 'db'\", or @FILE with one target per line"
 
 
 def add_targets(parser: argparse.ArgumentParser, *, may_be_all: bool = False) -> None:
-    """The positional TARGET …; with `--all` unless nothing given means all anyway."""
+    """Add the positional TARGET …, and `--all` unless no target means all nodes anyway."""
     parser.add_argument("targets", metavar="TARGET", nargs="*", help=HELP)
     if not may_be_all:
-        parser.add_argument("--all", action="store_true", help="every active node; nothing else means that")
+        parser.add_argument("--all", action="store_true", help="every active node; no other target selects all")
 
 
 def targets_of(args: argparse.Namespace) -> TargetsBody:
-    """What was asked for. Raises InputError TARGET-001 to TARGET-005 with a caret, NotFoundError CLI-010."""
+    """The targets for a request. Raises InputError TARGET-001 to TARGET-005 with a caret, NotFoundError CLI-010."""
     words = words_of(args.targets)
     is_all = getattr(args, "all", not words)
     if not words and not is_all:
@@ -28,25 +28,25 @@ def targets_of(args: argparse.Namespace) -> TargetsBody:
     return TargetsBody(words, all=is_all, deactivated=getattr(args, "deactivated", False))
 
 
-def words_of(given: Sequence[str]) -> list[str]:
-    """Targets as they were given, those in files too, checked. Raises as `targets_of` does."""
-    words = [word for one in given for word in _words(one)]
+def words_of(arguments: Sequence[str]) -> list[str]:
+    """The targets of arguments and of the files they name, after a check of their syntax. Raises as `targets_of` does."""
+    words = [word for argument in arguments for word in _words(argument)]
     for word in words:
         parse(word)
     return words
 
 
-def tell_claims(is_claim: bool) -> None:
-    """Say that facts decided, on standard error: nodes could have invented them."""
+def note_claims(is_claim: bool) -> None:
+    """Print to standard error that facts decided the result, because a node can report any facts."""
     if is_claim:
-        print("precast: note: facts decided here, and facts are what nodes claim", file=sys.stderr)
+        print("precast: note: this result depends on facts, which nodes report about themselves", file=sys.stderr)
 
 
-def _words(given: str) -> Iterator[str]:
-    if not given.startswith("@"):
-        yield given
+def _words(argument: str) -> Iterator[str]:
+    if not argument.startswith("@"):
+        yield argument
         return
-    for line in read_source(given[1:]).text.splitlines():
+    for line in read_source(argument[1:]).text.splitlines():
         word = line.partition("#")[0].strip()
         if word:
             yield word

@@ -35,7 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing = commands.add_parser("list", help=summary, description=summary)
     add_connection(listing)
     _add_choice(listing)
-    listing.add_argument("--most", metavar="N", type=int, default=DEFAULT_ROWS, help=f"at most N rows (default: {DEFAULT_ROWS})")
+    listing.add_argument(
+        "--most", metavar="N", type=int, default=DEFAULT_ROWS, help=f"at most N rows (default: {DEFAULT_ROWS})"
+    )
     listing.set_defaults(run=_list)
     summary = "show a report, or a node's newest one, with its events"
     show = commands.add_parser("show", help=summary, description=summary)
@@ -94,7 +96,15 @@ def _list(args: argparse.Namespace) -> int:
     print_table(
         ["BEGAN", "NODE", "MODE", "WHY", "OUTCOME", "SECONDS", "REPORT"],
         [
-            (format_time(row.began_at), row.node, row.mode or None, row.reason or None, outcome(row), row.seconds, row.id)
+            (
+                format_time(row.began_at),
+                row.node,
+                row.mode or None,
+                row.reason or None,
+                outcome(row),
+                row.seconds,
+                row.id,
+            )
             for row in rows
         ],
     )

@@ -1,28 +1,34 @@
-// Makes elements. Whatever comes from a server is text: nothing here, and nothing that uses it, ever reads text as HTML.
+// Creates elements. Everything that a server sends is inserted as text: no code of the dashboard parses text as HTML.
 
-/** An element with attributes and children; a child that is no element is its text. */
+import { stateWord } from "./format.js";
+
+/** An element with attributes and children; a child that is not an element becomes text. */
 export function el(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+  const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
-    if (key === "on") for (const [event, handler] of Object.entries(value)) made.addEventListener(event, handler);
-    else if (key === "class") made.className = value;
-    else made.setAttribute(key, value === true ? "" : String(value));
+    if (key === "on") for (const [event, handler] of Object.entries(value)) element.addEventListener(event, handler);
+    else if (key === "class") element.className = value;
+    else element.setAttribute(key, value === true ? "" : String(value));
   }
-  made.append(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false).map(child));
-  return made;
+  element.append(...children.flat(Infinity).filter(isPresent).map(toNode));
+  return element;
 }
 
-function child(one) {
-  return one instanceof Node ? one : document.createTextNode(String(one));
+function isPresent(value) {
+  return value !== null && value !== undefined && value !== false;
 }
 
-/** Put children in the place of what is there. */
-export function fill(place, ...children) {
-  place.replaceChildren(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false).map(child));
+function toNode(value) {
+  return value instanceof Node ? value : document.createTextNode(String(value));
 }
 
-/** A table with a head; on a phone each row becomes a card, with the heads before the values. */
+/** Replace all children of an element. */
+export function fill(parent, ...children) {
+  parent.replaceChildren(...children.flat(Infinity).filter(isPresent).map(toNode));
+}
+
+/** A table with a head; on a phone each row becomes a card, with the column heads before the values. */
 export function table(caption, heads, rows) {
   return el("div", { class: "scroll" },
     el("table", {},
@@ -32,18 +38,18 @@ export function table(caption, heads, rows) {
         cells.map((cell, at) => el(at === 0 ? "th" : "td", { scope: at === 0 ? "row" : null, "data-head": heads[at] }, cell)))))));
 }
 
-/** Names and values side by side; what has no value is left out. */
+/** Names and values side by side; names without a value are omitted. */
 export function pairs(list) {
   const known = list.filter(([, value]) => value !== null && value !== undefined && value !== "");
   return el("dl", { class: "pairs" }, known.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
 }
 
-/** A word with the colour of what it means. The word is always there: nobody needs to tell colours apart. */
-export function pill(word, text = word) {
-  return el("span", { class: "pill", "data-state": word }, text);
+/** The word for a state, in the colour of the state. The word is always printed, so that no reader depends on colours. */
+export function pill(state, text = stateWord(state)) {
+  return el("span", { class: "pill", "data-state": state }, text);
 }
 
-/** Part of an address: anything can be in a name. */
+/** Encode text as a part of an address. */
 export function part(text) {
   return encodeURIComponent(text);
 }

@@ -1,17 +1,14 @@
-// The fleet by state: how the last runs ended, who is connected, and everybody by name.
+// The fleet: nodes by the outcome of their last run, by connection, and by name.
 
 import { get, query, Problem } from "./api.js";
 import { el, fill, part, pill, table } from "./dom.js";
-import { ago } from "./words.js";
+import { ago, stateWord } from "./format.js";
 
-const OUTCOMES = [
-  ["failed", "failed"], ["broken-off", "broken off"], ["not-run", "not run"], ["pending", "would change"], ["running", "running now"],
-  ["changed", "changed"], ["unchanged", "as wanted"], ["none", "no run yet"],
-];
+const OUTCOMES = ["failed", "broken-off", "not-run", "pending", "running", "changed", "unchanged", "none"];
 const STATES = ["connected", "away", "new", "expired", "revoked", "deactivated"];
 const FIELDS = ["name", "state", "environment", "role", "outcome", "catalog", "report.at", "seen_at"];
 const PAGE = 100;
-const REST_MS = 5000;
+const REFRESH_MS = 5000;
 
 export async function fleet(place, _, signal) {
   let chosen = { outcome: "", state: "", text: "" };
@@ -21,7 +18,7 @@ export async function fleet(place, _, signal) {
   const list = el("section", { "aria-label": "Nodes" });
   const text = el("input", { type: "search", id: "filter", placeholder: "web*  ·  role = 'db'  ·  has Package[nginx]", spellcheck: "false", autocomplete: "off" });
   const form = el("form", { class: "filter", role: "search", on: { submit: (event) => { event.preventDefault(); choose({ text: text.value.trim() }); } } },
-    el("label", { for: "filter" }, "Which nodes"), text, el("button", { type: "submit" }, "Show"));
+    el("label", { for: "filter" }, "Filter nodes"), text, el("button", { type: "submit" }, "Show"));
   fill(place, el("h1", {}, "Fleet"), tiles, strip, links, form, list);
 
   function where() {
@@ -45,39 +42,39 @@ export async function fleet(place, _, signal) {
         query({ about: "nodes", where: within, by: ["state"] }, signal),
         query({ about: "nodes", where: where(), fields: FIELDS, limit: PAGE }, signal),
       ]);
-      counts(Object.fromEntries(outcomes.rows.map((row) => [row.outcome, row.count])));
-      connections(Object.fromEntries(states.rows.map((row) => [row.state, row.count])));
+      showCounts(Object.fromEntries(outcomes.rows.map((row) => [row.outcome, row.count])));
+      showConnections(Object.fromEntries(states.rows.map((row) => [row.state, row.count])));
       fill(list, rows(nodes.rows), nodes.after ? more(nodes.after) : null, nodes.rests_on_claims
-        ? el("p", { class: "calm" }, "Facts decided here, and facts are what nodes claim.") : null);
+        ? el("p", { class: "calm" }, "This result depends on facts, which nodes report about themselves.") : null);
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 400) throw error;
       fill(list, el("div", { class: "problem", role: "alert" }, el("strong", {}, error.message), el("p", {}, error.hint)));
     }
   }
 
-  function counts(found) {
-    const total = Object.values(found).reduce((sum, one) => sum + one, 0);
-    fill(tiles, OUTCOMES.filter(([name]) => found[name] || name === "failed").map(([name, words]) =>
+  function showCounts(numbers) {
+    const total = Object.values(numbers).reduce((sum, number) => sum + number, 0);
+    fill(tiles, OUTCOMES.filter((name) => numbers[name] || name === "failed").map((name) =>
       el("button", {
         type: "button", class: "tile", "data-state": name, "aria-pressed": String(chosen.outcome === name),
         on: { click: () => choose({ outcome: chosen.outcome === name ? "" : name }) },
-      }, el("span", { class: "number" }, found[name] || 0), el("span", {}, words))));
-    fill(strip, OUTCOMES.filter(([name]) => found[name]).map(([name]) => {
+      }, el("span", { class: "number" }, numbers[name] || 0), el("span", {}, stateWord(name)))));
+    fill(strip, OUTCOMES.filter((name) => numbers[name]).map((name) => {
       const piece = el("span", { "data-state": name });
-      piece.style.flexGrow = String(Math.max(found[name], total / 100));
+      piece.style.flexGrow = String(Math.max(numbers[name], total / 100));
       return piece;
     }));
   }
 
-  function connections(found) {
-    fill(links, STATES.filter((name) => found[name]).map((name) =>
+  function showConnections(numbers) {
+    fill(links, STATES.filter((name) => numbers[name]).map((name) =>
       el("button", { type: "button", class: "chip", "aria-pressed": String(chosen.state === name), on: { click: () => choose({ state: chosen.state === name ? "" : name }) } },
-        pill(name), ` ${found[name]}`)));
+        pill(name), ` ${numbers[name]}`)));
   }
 
-  function rows(found) {
-    if (!found.length) return el("p", { class: "calm" }, where() ? "No node is meant by this." : "There are no nodes yet.");
-    return table("Nodes", ["Node", "Last run", "When", "Connection", "Catalog", "Environment", "Role"], found.map(cells));
+  function rows(nodes) {
+    if (!nodes.length) return el("p", { class: "calm" }, where() ? "No node matches." : "There are no nodes yet.");
+    return table("Nodes", ["Node", "Last run", "When", "Connection", "Catalog", "Environment", "Role"], nodes.map(cells));
   }
 
   function more(after) {
@@ -94,23 +91,22 @@ export async function fleet(place, _, signal) {
 }
 
 function cells(row) {
-  const words = OUTCOMES.find(([name]) => name === row.outcome)?.[1] || row.outcome;
   return [
-    el("a", { href: `#/nodes/${part(row.name)}` }, row.name), pill(row.outcome, words), row["report.at"] ? ago(row["report.at"]) : "–",
+    el("a", { href: `#/nodes/${part(row.name)}` }, row.name), pill(row.outcome), row["report.at"] ? ago(row["report.at"]) : "–",
     pill(row.state), row.catalog ? pill(`catalog-${row.catalog}`, row.catalog) : "–", row.environment || "–", row.role || "–",
   ];
 }
 
-/** Look again when a run began or ended anywhere, and not more often than now and then. */
+/** Refresh the page when a run begins or ends anywhere, at most once every REFRESH_MS. */
 async function watch(show, signal) {
   while (!signal.aborted) {
     try {
       await get("/v1/reports?limit=1&wait_s=25", signal);
-      await new Promise((done) => { setTimeout(done, REST_MS); });
+      await new Promise((done) => { setTimeout(done, REFRESH_MS); });
       if (!signal.aborted && !document.hidden && document.activeElement?.id !== "filter") await show();
     } catch (error) {
       if (signal.aborted || (error instanceof Problem && [401, 403].includes(error.status))) return;
-      await new Promise((done) => { setTimeout(done, REST_MS * 2); });
+      await new Promise((done) => { setTimeout(done, REFRESH_MS * 2); });
     }
   }
 }

@@ -1,10 +1,10 @@
-// Finds the page for an address, and lets people in and out.
+// Shows the page for the address, and signs people in and out.
 
 import { get, post, remove, Problem } from "./api.js";
 import { el, fill } from "./dom.js";
 import { fleet } from "./fleet.js";
 import { node } from "./node.js";
-import { asking } from "./query.js";
+import { queryPage } from "./query.js";
 import { report } from "./report.js";
 import { resource } from "./resource.js";
 import { runs } from "./runs.js";
@@ -15,41 +15,41 @@ const PAGES = [
   [/^#\/runs$/, runs],
   [/^#\/reports\/([^/]+)$/, report],
   [/^#\/reports\/([^/]+)\/([0-9]+)$/, resource],
-  [/^#\/query(?:\?.*)?$/, asking],
+  [/^#\/query(?:\?.*)?$/, queryPage],
 ];
 
 const bar = document.getElementById("bar");
 const content = document.getElementById("content");
-const said = document.getElementById("said");
-let stopping = new AbortController();
+const announcement = document.getElementById("announcement");
+let pageAbort = new AbortController();
 
-/** Say something to everybody, also to those who do not see the page. */
-function tell(text) {
-  fill(said, text);
+/** Announce a text, also to screen readers. */
+function announce(text) {
+  fill(announcement, text);
 }
 
 async function open() {
-  stopping.abort();
-  stopping = new AbortController();
-  const { signal } = stopping;
+  pageAbort.abort();
+  pageAbort = new AbortController();
+  const { signal } = pageAbort;
   const address = location.hash;
-  const [form, page] = PAGES.find(([one]) => one.test(address)) || [];
+  const [pattern, page] = PAGES.find(([pattern]) => pattern.test(address)) || [];
   for (const link of bar.querySelectorAll("nav a")) {
-    const here = link.getAttribute("href") === (address || "#/");
-    if (here) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+    const isCurrent = link.getAttribute("href") === (address || "#/");
+    if (isCurrent) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
   }
   if (!page) {
-    fill(content, el("h1", {}, "Nothing here"), el("p", {}, "This address leads nowhere. ", el("a", { href: "#/" }, "To the fleet")));
+    fill(content, el("h1", {}, "Page not found"), el("p", {}, "There is no page at this address. ", el("a", { href: "#/" }, "Go to the fleet")));
     return;
   }
   const place = el("div", {});
   fill(content, place);
   try {
-    await page(place, address.match(form).slice(1).map(decodeURIComponent), signal);
+    await page(place, address.match(pattern).slice(1).map(decodeURIComponent), signal);
   } catch (error) {
     if (signal.aborted || error.name === "AbortError") return;
     if (error instanceof Problem && error.status === 401) { signIn(); return; }
-    const known = error instanceof Problem ? error : new Problem(0, { detail: "This page has failed." });
+    const known = error instanceof Problem ? error : new Problem(0, { detail: "This page has failed because of a bug." });
     if (!(error instanceof Problem)) console.error(error);
     place.append(el("div", { class: "problem", role: "alert" },
       el("strong", {}, known.message), known.hint ? el("p", {}, known.hint) : null, known.code ? el("code", {}, known.code) : null));
@@ -57,22 +57,22 @@ async function open() {
 }
 
 function signIn(problem = "") {
-  stopping.abort();
+  pageAbort.abort();
   bar.hidden = true;
   const token = el("input", { id: "token", name: "token", type: "password", autocomplete: "off", required: true, spellcheck: "false", "aria-describedby": "advice" });
   const button = el("button", { type: "submit" }, "Sign in");
-  const form = el("form", { class: "signin", on: { submit: enter } },
+  const form = el("form", { class: "signin", on: { submit: submitToken } },
     el("img", { src: "/web/icon.svg", alt: "", width: 48, height: 48 }),
     el("h1", {}, "Precast"),
     problem ? el("p", { class: "problem", role: "alert" }, problem) : null,
     el("label", { for: "token" }, "Your token"), token, button,
-    el("p", { id: "advice", class: "calm" }, "An administrator makes one: ", el("code", {}, "precast token person NAME --role viewer"), ". It is exchanged for a session of this browser, which can look at everything your token can, and change nothing."));
-  async function enter(event) {
+    el("p", { id: "advice", class: "calm" }, "An administrator creates one: ", el("code", {}, "precast token person NAME --role viewer"), ". It is exchanged for a session of this browser, which can read everything that your token can, and change nothing."));
+  async function submitToken(event) {
     event.preventDefault();
     button.disabled = true;
     try {
       await post("/v1/web/session", { token: token.value });
-      await begin();
+      await start();
     } catch (error) {
       signIn(error.message);
     }
@@ -81,7 +81,7 @@ function signIn(problem = "") {
   token.focus();
 }
 
-async function begin() {
+async function start() {
   try {
     const session = await get("/v1/web/session");
     fill(document.getElementById("person"), session.person);
@@ -96,7 +96,7 @@ document.getElementById("leave").addEventListener("click", async () => {
   await remove("/v1/web/session").catch(() => undefined);
   location.hash = "#/";
   signIn();
-  tell("You are signed out.");
+  announce("You are signed out.");
 });
 window.addEventListener("hashchange", async () => {
   if (bar.hidden) return;
@@ -104,4 +104,4 @@ window.addEventListener("hashchange", async () => {
   content.focus({ preventScroll: true });
   window.scrollTo(0, 0);
 });
-begin();
+start();

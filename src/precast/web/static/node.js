@@ -1,28 +1,28 @@
-// One node: how it is, what it is served and would be served, why, its runs, its facts.
+// One node: its state, its staged and served catalogs and the reads that decided them, its runs, its facts.
 
 import { get, Problem } from "./api.js";
 import { el, fill, pairs, part, pill, table } from "./dom.js";
 import { reportRows } from "./runs.js";
-import { ago, moment, short, shown } from "./words.js";
+import { ago, time, short, formatValue } from "./format.js";
 
 const FACTS_SHOWN = 400;
 
 export async function node(place, [name], signal) {
   const path = `/v1/nodes/${part(name)}`;
   const view = await get(path, signal);
-  const one = view.node;
+  const row = view.node;
   const catalog = el("section", {}, el("h2", {}, "Catalog"));
   const reports = el("section", {}, el("h2", {}, "Runs"));
   const facts = el("section", {}, el("h2", {}, "Facts"));
   fill(place,
     el("p", { class: "crumbs" }, el("a", { href: "#/" }, "Fleet")),
-    el("h1", {}, one.name, " ", pill(one.state)),
+    el("h1", {}, row.name, " ", pill(row.state)),
     pairs([
-      ["Environment", one.environment], ["Role", one.role], ["Classes", Object.keys(view.classes).join(", ")],
-      ["Last seen", one.seen_at && `${ago(one.seen_at)} (${moment(one.seen_at)})`],
+      ["Environment", row.environment], ["Role", row.role], ["Classes", Object.keys(view.classes).join(", ")],
+      ["Last seen", row.seen_at && `${ago(row.seen_at)} (${time(row.seen_at)})`],
       ["Connected to", view.session?.server], ["Address", view.session?.address], ["Agent", view.session?.agent],
-      ["Enrolled", moment(one.created_at)], ["Certified until", moment(one.certified_until)],
-      ["What came of its facts", view.decision],
+      ["Enrolled", time(row.created_at)], ["Certified until", time(row.certified_until)],
+      ["Decision on its facts", view.decision],
     ]),
     catalog, reports, facts);
   await Promise.all([
@@ -32,7 +32,7 @@ export async function node(place, [name], signal) {
   ]);
 }
 
-/** What is missing is said in its own place; the rest of the page is shown all the same. */
+/** Show an error inside its own section, so that the rest of the page stays visible. */
 async function section(place, show) {
   try {
     await show();
@@ -54,24 +54,24 @@ async function showCatalog(place, path, signal) {
   if (view.error) place.append(el("pre", { class: "bad" }, view.error));
   if (view.staged && view.staged !== view.released) {
     const changes = await get(`${path}/catalog/difference`, signal);
-    place.append(el("details", {}, el("summary", {}, `What a release would change: ${changes.length}`),
+    place.append(el("details", {}, el("summary", {}, `Pending changes of a release: ${changes.length}`),
       table("Changes", ["Resource", "Change", "Parameters"], changes.slice(0, 200).map((change) =>
-        [change.ref, change.kind, change.parameters.map((each) => el("div", {}, each.name, ": ",
-          "before" in each ? el("del", {}, shown(each.before)) : null, " ", "after" in each ? el("ins", {}, shown(each.after)) : null))]))));
+        [change.ref, change.kind, change.parameters.map((parameter) => el("div", {}, parameter.name, ": ",
+          "before" in parameter ? el("del", {}, formatValue(parameter.before)) : null, " ", "after" in parameter ? el("ins", {}, formatValue(parameter.after)) : null))]))));
   }
   const reads = el("div", {});
   place.append(el("details", { on: { toggle: async (event) => {
     if (!event.target.open || reads.childNodes.length) return;
     await section(reads, async () => {
       const why = await get(`${path}/catalog/why`, signal);
-      fill(reads, table("Reads", ["Question", "About", "Answer"], why.reads.map((one) => [one.question, one.about, one.answer])));
+      fill(reads, table("Reads", ["Question", "About", "Answer"], why.reads.map((read) => [read.question, read.about, read.answer])));
     });
   } } }, el("summary", {}, "Why this catalog"), reads));
 }
 
 async function showReports(place, name, signal) {
   const page = await get(`/v1/reports?node=${part(name)}&limit=20`, signal);
-  place.append(page.reports.length ? reportRows(page.reports, false) : el("p", { class: "calm" }, "It has not told of a run yet."));
+  place.append(page.reports.length ? reportRows(page.reports, false) : el("p", { class: "calm" }, "It has not reported a run yet."));
 }
 
 async function showFacts(place, path, signal) {
@@ -81,11 +81,11 @@ async function showFacts(place, path, signal) {
   const search = el("input", { type: "search", id: "facts", placeholder: "os.release", autocomplete: "off", spellcheck: "false", on: { input: show } });
   function show() {
     const words = search.value.trim().toLowerCase();
-    const found = leaves.filter(([name, value]) => `${name} ${shown(value)}`.toLowerCase().includes(words));
-    fill(list, table("Facts", ["Fact", "Value"], found.slice(0, FACTS_SHOWN).map(([name, value]) => [el("code", {}, name), shown(value)])),
-      found.length > FACTS_SHOWN ? el("p", { class: "calm" }, `and ${found.length - FACTS_SHOWN} more`) : null);
+    const matches = leaves.filter(([name, value]) => `${name} ${formatValue(value)}`.toLowerCase().includes(words));
+    fill(list, table("Facts", ["Fact", "Value"], matches.slice(0, FACTS_SHOWN).map(([name, value]) => [el("code", {}, name), formatValue(value)])),
+      matches.length > FACTS_SHOWN ? el("p", { class: "calm" }, `and ${matches.length - FACTS_SHOWN} more`) : null);
   }
-  place.append(el("p", { class: "calm" }, `What the node says about itself, received ${ago(view.received_at)}.`),
+  place.append(el("p", { class: "calm" }, `Reported by the node itself, received ${ago(view.received_at)}.`),
     el("details", {}, el("summary", {}, `${leaves.length} facts`), el("div", { class: "filter" }, el("label", { for: "facts" }, "Find"), search), list));
   show();
 }

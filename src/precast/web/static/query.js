@@ -1,8 +1,8 @@
-// Any query over nodes or resources, as a table. The address holds it, so that it can be sent to somebody.
+// The result of a query over nodes, resources or reports as a table. The query is part of the address, so that it can be shared.
 
 import { query, Problem } from "./api.js";
 import { el, fill, part, table } from "./dom.js";
-import { shown } from "./words.js";
+import { formatValue } from "./format.js";
 
 const EXAMPLES = [
   ["nodes", "has Package[nginx] and not has Service[nginx]", "", ""], ["nodes", "", "", "facts.os.name,facts.os.release.major"],
@@ -16,9 +16,13 @@ function address([about, where, fields, by]) {
   return `#/query?about=${part(about)}&where=${part(where)}&fields=${part(fields)}&by=${part(by)}`;
 }
 
-export async function asking(place, _, signal) {
+function describe([about, where, fields, by]) {
+  return `${about}${where ? ` where ${where}` : ""}${fields ? `, show ${fields}` : ""}${by ? `, by ${by}` : ""}`;
+}
+
+export async function queryPage(place, _, signal) {
   const given = new URLSearchParams(location.hash.split("?")[1] || "");
-  const about = el("select", { id: "about" }, ["nodes", "resources", "reports"].map((one) => el("option", { selected: given.get("about") === one }, one)));
+  const about = el("select", { id: "about" }, ["nodes", "resources", "reports"].map((name) => el("option", { selected: given.get("about") === name }, name)));
   const input = (id, hint) => el("input", { id, value: given.get(id) || "", placeholder: hint, autocomplete: "off", spellcheck: "false" });
   const where = input("where", "everything");
   const fields = input("fields", "the usual columns");
@@ -29,13 +33,13 @@ export async function asking(place, _, signal) {
       event.preventDefault();
       location.hash = address([about.value, where.value, fields.value, by.value]);
     } } },
-    el("label", { for: "about" }, "Of"), about, el("label", { for: "where" }, "those where"), where,
-    el("label", { for: "fields" }, "show"), fields, el("label", { for: "by" }, "or count by"), by, el("button", { type: "submit" }, "Ask")),
+    el("label", { for: "about" }, "List"), about, el("label", { for: "where" }, "where"), where,
+    el("label", { for: "fields" }, "show"), fields, el("label", { for: "by" }, "or count by"), by, el("button", { type: "submit" }, "Run query")),
     result,
-    el("section", {}, el("h2", {}, "For example"), el("ul", { class: "examples" }, EXAMPLES.map((one) => el("li", {},
-      el("a", { href: address(one) }, `${one[0]}${one[1] ? ` where ${one[1]}` : ""}${one[2] ? `, show ${one[2]}` : ""}${one[3] ? `, by ${one[3]}` : ""}`))))));
+    el("section", {}, el("h2", {}, "Examples"), el("ul", { class: "examples" }, EXAMPLES.map((example) => el("li", {},
+      el("a", { href: address(example) }, describe(example)))))));
   if (!given.has("about")) return;
-  const list = (text) => (text || "").split(",").map((one) => one.trim()).filter(Boolean);
+  const list = (text) => (text || "").split(",").map((word) => word.trim()).filter(Boolean);
   const body = { about: given.get("about"), where: given.get("where") || "", fields: list(given.get("fields")), by: list(given.get("by")), limit: PAGE };
   try {
     await show(result, body, signal);
@@ -50,7 +54,7 @@ async function show(place, body, signal) {
   const rows = answer.rows.map((row) => answer.columns.map((name) => cell(name, row[name])));
   fill(place, el("p", { class: "calm" }, `${rows.length}${answer.after ? " and more" : ""} ${rows.length === 1 ? "row" : "rows"}`),
     rows.length ? table("Answer", answer.columns, rows) : null,
-    answer.rests_on_claims ? el("p", { class: "calm" }, "Facts decided here, and facts are what nodes claim.") : null);
+    answer.rests_on_claims ? el("p", { class: "calm" }, "This result depends on facts, which nodes report about themselves.") : null);
   if (!answer.after) return;
   const next = el("div", {});
   const button = el("button", { type: "button", on: { click: async () => { button.remove(); await show(next, { ...body, after: answer.after }, signal); } } }, "More");
@@ -58,5 +62,5 @@ async function show(place, body, signal) {
 }
 
 function cell(name, value) {
-  return (name === "node" || name === "name") && typeof value === "string" ? el("a", { href: `#/nodes/${part(value)}` }, value) : shown(value);
+  return (name === "node" || name === "name") && typeof value === "string" ? el("a", { href: `#/nodes/${part(value)}` }, value) : formatValue(value);
 }

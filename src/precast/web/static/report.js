@@ -1,9 +1,9 @@
-// One run, live: what happens to resources is shown as it comes, until the run is over.
+// One run, live: events are shown as they are received, until the run has ended.
 
 import { get, Problem } from "./api.js";
 import { el, fill, pairs, part, pill, table } from "./dom.js";
 import { figures, outcome } from "./runs.js";
-import { ago, moment, seconds, short, shown } from "./words.js";
+import { ago, formatValue, seconds, short, time } from "./format.js";
 
 const WAIT_S = 25;
 const RETRY_MS = 3000;
@@ -11,9 +11,9 @@ const RETRY_MS = 3000;
 export async function report(place, [id], signal) {
   const path = `/v1/reports/${part(id)}`;
   const head = el("section", {});
-  const list = el("ol", { class: "events", "aria-label": "What happened", "aria-live": "polite", "aria-relevant": "additions" });
+  const list = el("ol", { class: "events", "aria-label": "Events", "aria-live": "polite", "aria-relevant": "additions" });
   const end = el("section", {});
-  fill(place, head, el("h2", {}, "What happened"), list, end);
+  fill(place, head, el("h2", {}, "Events"), list, end);
   let last = 0;
   let wait = 0;
   while (!signal.aborted) {
@@ -21,48 +21,48 @@ export async function report(place, [id], signal) {
     try {
       page = await get(`${path}/events?after=${last}&wait_s=${wait}`, signal);
     } catch (error) {
-      // A server that goes is no reason to lose sight: another one may answer.
+      // If the server is unreachable, the page retries, because another server may answer.
       if (!(error instanceof Problem) || ![0, 429, 503].includes(error.status)) throw error;
       await new Promise((done) => { setTimeout(done, RETRY_MS); });
       continue;
     }
     showHead(head, page.report);
-    list.append(...page.events.map((one) => event(id, one)));
+    list.append(...page.events.map((item) => event(id, item)));
     const isMore = page.last > last;
     last = page.last;
     if (page.report.state !== "running" && !isMore) break;
     wait = page.report.state === "running" ? WAIT_S : 0;
   }
   if (signal.aborted) return;
-  if (!list.childNodes.length) fill(list, el("li", { class: "calm" }, "Nothing: everything is as wanted."));
+  if (!list.childNodes.length) fill(list, el("li", { class: "calm" }, "No events: all resources are in sync."));
   await showEnd(end, path, signal);
 }
 
-function showHead(place, one) {
+function showHead(place, run) {
   fill(place,
-    el("p", { class: "crumbs" }, el("a", { href: "#/runs" }, "Runs"), " / ", el("a", { href: `#/nodes/${part(one.node)}` }, one.node)),
-    el("h1", {}, "Run on ", one.node, " ", pill(outcome(one)), one.state === "running" ? el("span", { class: "pulse", "aria-hidden": "true" }) : null),
-    el("p", {}, figures(one)),
+    el("p", { class: "crumbs" }, el("a", { href: "#/runs" }, "Runs"), " / ", el("a", { href: `#/nodes/${part(run.node)}` }, run.node)),
+    el("h1", {}, "Run on ", run.node, " ", pill(outcome(run)), run.state === "running" ? el("span", { class: "pulse", "aria-hidden": "true" }) : null),
+    el("p", {}, figures(run)),
     pairs([
-      ["Mode", one.mode === "noop" ? "no-op: it changes nothing" : one.mode], ["Because", one.reason], ["Began", `${ago(one.began_at)} (${moment(one.began_at)})`],
-      ["Took", seconds(one.seconds)], ["Resources", one.resources],
-      ["Catalog", one.catalog && el("code", { title: one.catalog }, short(one.catalog))], ["Release", one.release || null],
-      ["Environment", one.environment && `${one.environment} at ${short(one.version) || "?"}`],
-      ["Stale", one.is_stale ? "another catalog was released, or it could not be asked" : null],
-      [one.state === "ended" ? "Only looked" : "Broken off", one.why], ["Lost on the way", one.lost || null],
+      ["Mode", run.mode === "noop" ? "no-op: makes no changes" : run.mode], ["Because", run.reason], ["Began", `${ago(run.began_at)} (${time(run.began_at)})`],
+      ["Took", seconds(run.seconds)], ["Resources", run.resources],
+      ["Catalog", run.catalog && el("code", { title: run.catalog }, short(run.catalog))], ["Release", run.release || null],
+      ["Environment", run.environment && `${run.environment} at ${short(run.version) || "?"}`],
+      ["Stale", run.is_stale ? "another catalog was released, or no server confirmed this one" : null],
+      [run.state === "ended" ? "No-op" : "Broken off", run.why], ["Lost events", run.lost || null],
     ]));
 }
 
-/** A resource with its events, logs and differences. All of it is text that a node has sent. */
-export function event(report, one) {
-  const lines = (one.events || []).map((each) => el("li", {}, each.property ? el("code", {}, each.property) : null, " ", each.message,
-    each.corrective ? pill("corrective", "brought back") : null, each.diff ? el("pre", { class: "diff" }, difference(each.diff)) : null));
-  const logs = (one.logs || []).map((each) => el("li", { class: "log" }, el("span", { class: "level" }, each.level), " ", each.message));
-  return el("li", { "data-state": one.status },
-    pill(one.status, one.status === "noop" ? "would change" : one.status), " ",
-    one.status === "failed" ? el("a", { href: `#/reports/${part(report)}/${one.number}` }, one.resource) : el("span", { class: "ref" }, one.resource),
-    one.file ? el("span", { class: "calm" }, ` ${one.file}${one.line ? `:${one.line}` : ""}`) : null,
-    one.reason ? el("p", {}, one.reason) : null, one.hint ? el("p", { class: "calm" }, one.hint) : null,
+/** A resource with its events, log lines and differences, all of which are text that a node has sent. */
+export function event(report, item) {
+  const lines = (item.events || []).map((change) => el("li", {}, change.property ? el("code", {}, change.property) : null, " ", change.message,
+    change.corrective ? pill("corrective") : null, change.diff ? el("pre", { class: "diff" }, difference(change.diff)) : null));
+  const logs = (item.logs || []).map((log) => el("li", { class: "log" }, el("span", { class: "level" }, log.level), " ", log.message));
+  return el("li", { "data-state": item.status },
+    pill(item.status), " ",
+    item.status === "failed" ? el("a", { href: `#/reports/${part(report)}/${item.number}` }, item.resource) : el("span", { class: "ref" }, item.resource),
+    item.file ? el("span", { class: "calm" }, ` ${item.file}${item.line ? `:${item.line}` : ""}`) : null,
+    item.reason ? el("p", {}, item.reason) : null, item.hint ? el("p", { class: "calm" }, item.hint) : null,
     lines.length || logs.length ? el("ul", {}, lines, logs) : null);
 }
 
@@ -73,12 +73,12 @@ function difference(text) {
 async function showEnd(place, path, signal) {
   const view = await get(path, signal);
   fill(place,
-    el("h2", {}, "The rest"),
-    pairs([["As wanted", view.unchanged], ["Refreshed", view.refreshed || null], ["Stale since", moment(view.stale_since)], ["Because", view.stale_why]]),
-    view.slowest.length ? el("details", {}, el("summary", {}, "The slowest resources"),
-      table("The slowest resources", ["Resource", "Took"], view.slowest.map((one) => [one.resource, seconds(one.seconds)]))) : null,
-    Object.keys(view.phases).length ? el("details", {}, el("summary", {}, "Where the time went"),
-      table("Where the time went", ["Phase", "Took"], Object.entries(view.phases).map(([name, one]) => [name, seconds(one)]))) : null,
-    Object.keys(view.left_out).length ? el("details", {}, el("summary", {}, "Left out"),
-      table("Left out", ["Because", "Resources"], Object.entries(view.left_out).map(([why, names]) => [why, shown(names)]))) : null);
+    el("h2", {}, "Summary"),
+    pairs([["In sync", view.unchanged], ["Refreshed", view.refreshed || null], ["Stale since", time(view.stale_since)], ["Because", view.stale_why]]),
+    view.slowest.length ? el("details", {}, el("summary", {}, "Slowest resources"),
+      table("Slowest resources", ["Resource", "Took"], view.slowest.map((slow) => [slow.resource, seconds(slow.seconds)]))) : null,
+    Object.keys(view.phases).length ? el("details", {}, el("summary", {}, "Time by phase"),
+      table("Time by phase", ["Phase", "Took"], Object.entries(view.phases).map(([name, duration]) => [name, seconds(duration)]))) : null,
+    Object.keys(view.left_out).length ? el("details", {}, el("summary", {}, "Skipped"),
+      table("Skipped", ["Because", "Resources"], Object.entries(view.left_out).map(([why, names]) => [why, formatValue(names)]))) : null);
 }

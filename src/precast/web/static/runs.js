@@ -1,46 +1,45 @@
-// Reports of runs over the whole fleet, newest first.
+// The reports of runs of the whole fleet, newest first.
 
 import { get } from "./api.js";
 import { el, fill, part, pill, table } from "./dom.js";
-import { ago, seconds } from "./words.js";
+import { ago, seconds } from "./format.js";
 
 const PAGE = 50;
 
-/** One word for how a run went, the worst that is true. */
-export function outcome(one) {
-  if (one.state !== "ended") return one.state;
-  if (one.failed) return "failed";
-  if (one.pending) return "pending";
-  return one.changed ? "changed" : "unchanged";
+/** The outcome of a run: the worst state that applies. */
+export function outcome(report) {
+  if (report.state !== "ended") return report.state;
+  if (report.failed) return "failed";
+  if (report.pending) return "pending";
+  return report.changed ? "changed" : "unchanged";
 }
 
-/** The parts of an outcome, each by itself: they are independent. */
-export function figures(one) {
-  const found = [["failed", "failed", one.failed], ["changed", "changed", one.changed], ["pending", "would change", one.pending],
-    ["waiting", "waiting", one.waiting], ["skipped", "skipped", one.skipped], ["corrective", "brought back", one.corrective]];
-  return found.filter(([, , number]) => number).map(([name, words, number]) => pill(name, `${number} ${words}`));
+/** The counts of an outcome, which are independent of each other. */
+export function figures(report) {
+  const names = ["failed", "changed", "pending", "waiting", "skipped", "corrective"];
+  return names.filter((name) => report[name]).map((name) => pill(name, `${report[name]} ${name}`));
 }
 
 export function reportRows(reports, withNode = true) {
-  const heads = ["Run", ...(withNode ? ["Node"] : []), "When", "Took", "Mode", "Because", "What happened"];
-  return table("Runs", heads, reports.map((one) => [
-    el("a", { href: `#/reports/${part(one.id)}` }, pill(outcome(one))),
-    ...(withNode ? [el("a", { href: `#/nodes/${part(one.node)}` }, one.node)] : []),
-    ago(one.began_at), seconds(one.seconds) || "–", one.mode || "–", one.reason || "–",
-    [figures(one), one.is_stale ? pill("stale") : null, one.why || null, !one.failed && !one.changed && !one.pending && one.state === "ended" ? `${one.resources} as wanted` : null],
+  const heads = ["Run", ...(withNode ? ["Node"] : []), "When", "Took", "Mode", "Because", "Result"];
+  return table("Runs", heads, reports.map((report) => [
+    el("a", { href: `#/reports/${part(report.id)}` }, pill(outcome(report))),
+    ...(withNode ? [el("a", { href: `#/nodes/${part(report.node)}` }, report.node)] : []),
+    ago(report.began_at), seconds(report.seconds) || "–", report.mode || "–", report.reason || "–",
+    [figures(report), report.is_stale ? pill("stale") : null, report.why || null, !report.failed && !report.changed && !report.pending && report.state === "ended" ? `${report.resources} in sync` : null],
   ]));
 }
 
 export async function runs(place, _, signal) {
   const list = el("section", { "aria-label": "Runs" });
   let only = "";
-  const choices = [["", "All"], ["failed=true", "Failed"], ["changed=true", "Changed or would"], ["state=running", "Running"]];
+  const choices = [["", "All"], ["failed=true", "Failed"], ["changed=true", "Changed or pending"], ["state=running", "Running"]];
   const buttons = el("div", { class: "states", role: "group", "aria-label": "Which runs" });
   async function show() {
     fill(buttons, choices.map(([query, words]) => el("button", { type: "button", class: "chip", "aria-pressed": String(only === query),
       on: { click: () => { only = query; return show(); } } }, words)));
     const page = await get(`/v1/reports?limit=${PAGE}&${only}`, signal);
-    fill(list, page.reports.length ? reportRows(page.reports) : el("p", { class: "calm" }, "No such run."), page.after ? more(page.after) : null);
+    fill(list, page.reports.length ? reportRows(page.reports) : el("p", { class: "calm" }, "No run matches."), page.after ? more(page.after) : null);
   }
   function more(after) {
     const button = el("button", { type: "button", on: { click: async () => {

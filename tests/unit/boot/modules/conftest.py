@@ -1,4 +1,4 @@
-"""Modules of these tests reach only loopback, whatever address an example has."""
+"""Limits the downloads of these tests to loopback, whatever address an example contains."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +15,7 @@ def only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(url: str, *words: Any, **options: Any) -> bytes:
         parts = urlsplit(url)
         if parts.scheme in ("http", "https") and parts.hostname != "127.0.0.1":
-            raise OSError("only loopback is reached here")
+            raise OSError("these tests only connect to loopback")
         return real(url, *words, **options)
 
     monkeypatch.setattr(downloads, "fetch", fetch)

@@ -1,6 +1,6 @@
-"""Runs config modules over a scratch root, one after the other, in an order that their declarations allow.
+"""Runs config modules in a scratch root, one after the other, in an order that their declarations allow.
 
-The loop of the product runs them beside each other; what a module does must not depend on that.
+The product's loop runs them concurrently; the results of a module must not depend on that.
 """
 
 import shutil
@@ -12,11 +12,11 @@ from precast.agent.applying.machine import Machine
 from precast.base.clock import SystemClock
 from precast.base.errors import PrecastError
 from precast.boot.capabilities import Capability
-from precast.boot.modules import people, registry
-from precast.boot.modules.context import Context
-from precast.boot.modules.contract import Module, Part
-from precast.boot.modules.outcomes import Outcome
-from precast.boot.modules.shapes import Finding
+from precast.boot.modules import registry, user_entries
+from precast.boot.modules.context import ModuleContext
+from precast.boot.modules.contract import Module, ModulePart
+from precast.boot.modules.outcomes import ModuleOutcome
+from precast.boot.modules.schema import Finding
 from precast.boot.userdata.documents import Script
 
 _LINES = {
@@ -29,11 +29,11 @@ _LINES = {
 
 
 def make_root(path: Path) -> Path:
-    """A root with accounts and no programs."""
+    """Create a root with account files and without programs."""
     for name, text in _LINES.items():
-        place = path / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
+        file = path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
     (path / "etc/shadow").chmod(0o640)
     (path / "root").mkdir(mode=0o700)
     (path / "home").mkdir()
@@ -41,9 +41,11 @@ def make_root(path: Path) -> Path:
     return path
 
 
-class CommandResult(NamedTuple):
+class ScratchRun(NamedTuple):
+    """The results of all module parts that ran, by their names."""
+
     order: list[str]
-    outcomes: dict[str, Outcome]
+    outcomes: dict[str, ModuleOutcome]
     errors: dict[str, PrecastError]
     findings: list[Finding]
     logs: list[str]
@@ -66,15 +68,15 @@ def run(
     is_dry_run: bool = False,
     state: Path | None = None,
     is_chroot: bool = False,
-) -> CommandResult:
-    """Run what concerns a configuration. Without a root it is the machine itself: only in an overlay."""
-    prepared, findings = registry.clean(people.with_defaults(config, root or Path("/")))
+) -> ScratchRun:
+    """Run the modules that apply to a configuration. Without a root they change the machine itself: only use that in an overlay."""
+    prepared, findings = registry.clean(user_entries.add_default_user(config, root or Path("/")))
     machine = Machine(str(root or ""), str(state or "/var/lib/precast"), SystemClock(), is_chroot=is_chroot)
     directory = state or (root or Path("/")) / "var/lib/precast/boot/instance"
-    ran = CommandResult([], {}, {}, findings, [])
-    for module, part in ordered(prepared, only):
+    ran = ScratchRun([], {}, {}, findings, [])
+    for module, part in order_parts(prepared, only):
         name = part.name if part.name == module.name else f"{module.name}[{part.name}]"
-        context = Context(
+        context = ModuleContext(
             machine,
             prepared,
             values or {},
@@ -85,7 +87,9 @@ def run(
         )
         ran.order.append(name)
         if missing := module.needs - set(values or {}):
-            ran.outcomes[name] = Outcome(not_run=f"it needs {', '.join(sorted(one.value for one in missing))}")
+            ran.outcomes[name] = ModuleOutcome(
+                not_run=f"it needs {', '.join(sorted(capability.value for capability in missing))}"
+            )
             continue
         try:
             ran.outcomes[name] = part.run(context)
@@ -95,22 +99,23 @@ def run(
     return ran
 
 
-def ordered(config: Mapping[str, Any], only: tuple[str, ...] = ()) -> list[tuple[Module, Part]]:
-    """Every part after what its module comes after and what it waits for."""
-    wanted = [each for each in registry.modules() if each.concerns(config) and (not only or each.name in only)]
-    waiting = [(module, part) for module in wanted for part in module.split(config)]
-    done: list[tuple[Module, Part]] = []
+def order_parts(config: Mapping[str, Any], only: tuple[str, ...] = ()) -> list[tuple[Module, ModulePart]]:
+    """Return the parts in an order that respects the predecessors of their modules and the places for which they wait."""
+    modules = registry.list_modules()
+    chosen = [module for module in modules if module.applies_to(config) and (not only or module.name in only)]
+    waiting = [(module, part) for module in chosen for part in module.split(config)]
+    done: list[tuple[Module, ModulePart]] = []
     while waiting:
-        left = {module.name for module, _ in waiting}
-        closed = {place for _, part in waiting for place in part.gives}
+        remaining = {module.name for module, _ in waiting}
+        missing_places = {place for _, part in waiting for place in part.provides}
         ready = [
             (module, part)
             for module, part in waiting
-            if not any(after.module in left and after.module != module.name for after in module.after)
-            and not any(place in closed for place in part.waits)
+            if not any(earlier.module in remaining and earlier.module != module.name for earlier in module.after)
+            and not any(place in missing_places for place in part.waits_for)
         ]
-        assert ready, f"nothing of {[part.name for _, part in waiting]} can run"
-        first = min(ready, key=lambda each: each[0].stage)
+        assert ready, f"none of the parts {[part.name for _, part in waiting]} can run"
+        first = min(ready, key=lambda item: item[0].stage)
         done.append(first)
         waiting.remove(first)
     return done

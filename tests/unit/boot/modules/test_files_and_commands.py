@@ -1,4 +1,4 @@
-"""write_files, bootcmd, runcmd and scripts, really written and run."""
+"""write_files, bootcmd, runcmd and scripts: the tests write the files and run the commands."""
 
 import base64
 import gzip
@@ -19,7 +19,7 @@ def root(tmp_path: Path) -> Path:
     return scratch.make_root(tmp_path)
 
 
-def write(root: Path, *files: dict[str, Any]) -> scratch.CommandResult:
+def write(root: Path, *files: dict[str, Any]) -> scratch.ScratchRun:
     return scratch.run({"write_files": list(files)}, root, only=("write_files", "write_files_deferred"))
 
 
@@ -37,8 +37,8 @@ def write(root: Path, *files: dict[str, Any]) -> scratch.CommandResult:
 def test_content_is_decoded(root: Path, encoding: str | None, content: Any) -> None:
     file = {"path": "/etc/new/deep/file", "content": content, "encoding": encoding, "permissions": "0640"}
     assert write(root, file).errors == {}
-    place = root / "etc/new/deep/file"
-    assert (place.read_bytes(), place.stat().st_mode & 0o7777) == (b"text\n", 0o640)
+    written = root / "etc/new/deep/file"
+    assert (written.read_bytes(), written.stat().st_mode & 0o7777) == (b"text\n", 0o640)
 
 
 @AS_ROOT
@@ -59,7 +59,7 @@ def test_append_adds_once(root: Path) -> None:
 
 
 @AS_ROOT
-def test_one_wrong_file_does_not_cost_the_others(root: Path) -> None:
+def test_invalid_file_does_not_affect_the_others(root: Path) -> None:
     ran = write(
         root,
         {"path": "/bad", "content": "%%%", "encoding": "gzip"},
@@ -69,7 +69,7 @@ def test_one_wrong_file_does_not_cost_the_others(root: Path) -> None:
     )
     assert (root / "good").read_text() == "y"
     assert sorted(ran.errors) == ["write_files[files of ghost]", "write_files[files of root]"]
-    assert [finding.place for finding in ran.findings] == ["write_files[1]"]
+    assert [finding.location for finding in ran.findings] == ["write_files[1]"]
 
 
 @AS_ROOT
@@ -117,7 +117,7 @@ def test_link_in_the_root_stays_below_it(root: Path, tmp_path: Path) -> None:
 
 def commands(
     tmp_path: Path, config: dict[str, Any], scripts: tuple[Script, ...] = (), **options: Any
-) -> scratch.CommandResult:
+) -> scratch.ScratchRun:
     only = ("boothooks", "bootcmd", "runcmd", "scripts", "scripts_after_runcmd", "scripts_vendor")
     return scratch.run(config, None, only=only, state=tmp_path / "state", scripts=scripts, **options)
 
@@ -131,7 +131,7 @@ def test_commands_of_a_key_are_one_script(tmp_path: Path) -> None:
     assert (tmp_path / "state/scripts/runcmd").stat().st_mode & 0o777 == 0o700
 
 
-def test_failing_command_is_told_without_its_text(tmp_path: Path) -> None:
+def test_failing_command_is_reported_without_its_text(tmp_path: Path) -> None:
     ran = commands(tmp_path, {"runcmd": ["echo password=hunter2 > /dev/null", "exit 3"]})
     error = ran.errors["runcmd"]
     assert error.code == "BOOT-201"
@@ -139,7 +139,7 @@ def test_failing_command_is_told_without_its_text(tmp_path: Path) -> None:
     assert "hunter2" not in error.message
 
 
-def test_scripts_run_in_order_at_their_time_and_a_failure_is_no_end(tmp_path: Path) -> None:
+def test_scripts_run_in_order_and_continue_after_a_failure(tmp_path: Path) -> None:
     def script(name: str, kind: ScriptKind = ScriptKind.SCRIPT, end: str = "") -> Script:
         return Script(name, f"#!/bin/sh\necho {name} >> {tmp_path}/order\n{end}\n".encode(), kind)
 
@@ -160,14 +160,14 @@ def test_dry_run_runs_no_command(tmp_path: Path) -> None:
     assert not (tmp_path / "state").exists()
 
 
-def test_root_without_programs_refuses_commands_with_a_clear_word(root: Path) -> None:
+def test_root_without_programs_refuses_commands_with_a_clear_error(root: Path) -> None:
     ran = scratch.run({"runcmd": ["true"]}, root, only=("runcmd",))
     assert ran.errors["runcmd"].code == "BOOT-200"
     assert str(root) in ran.errors["runcmd"].message
 
 
 @pytest.mark.parametrize("given", ["ls", {"a": 1}, [True, None, {"x": 1}, ["a", 1, ["b"]]], 5])
-def test_wrong_commands_are_found(tmp_path: Path, given: Any) -> None:
+def test_invalid_commands_are_reported(tmp_path: Path, given: Any) -> None:
     ran = commands(tmp_path, {"runcmd": given}, is_dry_run=True)
     assert ran.errors == {}
     assert ran.findings

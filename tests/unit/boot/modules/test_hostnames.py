@@ -28,7 +28,7 @@ def root(tmp_path: Path) -> Path:
         ({"hostname": 12}, None, "12"),
     ],
 )
-def test_name_is_that_of_the_configuration_before_that_of_the_source(
+def test_name_in_the_configuration_wins_over_the_data_sources_name(
     root: Path, config: dict[str, Any], source: str | None, name: str
 ) -> None:
     scratch.run(config, root, values={Capability.HOSTNAME: source} if source else {}, only=ONLY)
@@ -38,7 +38,7 @@ def test_name_is_that_of_the_configuration_before_that_of_the_source(
 @pytest.mark.parametrize(
     "config", [{"hostname": "web", "preserve_hostname": True}, {}, {"hostname": "bad name"}, {"hostname": "../../x"}]
 )
-def test_name_is_left_alone(root: Path, config: dict[str, Any]) -> None:
+def test_name_stays_unchanged(root: Path, config: dict[str, Any]) -> None:
     ran = scratch.run(config, root, only=ONLY)
     assert not (root / "etc/hostname").exists()
     assert ran.outcomes["hostname"].not_run

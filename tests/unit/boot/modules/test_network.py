@@ -1,4 +1,4 @@
-"""The module `network`: whose word counts, which tool it is written for, and what an earlier instance leaves."""
+"""The module `network`: which configuration wins, for which tool it is written, and how files of an earlier instance are removed."""
 
 import base64
 import gzip
@@ -22,7 +22,7 @@ def root(tmp_path: Path) -> Path:
     return scratch.make_root(tmp_path)
 
 
-def run(root: Path, given: Any = None, config: dict[str, Any] | None = None, **options: Any) -> scratch.CommandResult:
+def run(root: Path, given: Any = None, config: dict[str, Any] | None = None, **options: Any) -> scratch.ScratchRun:
     values = {} if given is None else {Capability.NETWORK_CONFIG: given}
     return scratch.run(config or {}, root, only=("network",), values=values, **options)
 
@@ -72,7 +72,7 @@ def test_files_of_an_earlier_network_are_removed_and_those_of_others_stay(root: 
     (place / "20-wired.network").write_text("[Match]\nName=eth9\n")
     (place / "10-precast-mine.network").write_text(
         "[Match]\nName=eth8\n"
-    )  # looks like ours, and has not our first line
+    )  # has a name like ours, but not our first line
     run(root, {"version": 2, "ethernets": {"eth2": {"dhcp4": True}}})
     names = sorted(path.name for path in place.iterdir())
     assert names == ["10-precast-eth2.network", "10-precast-mine.network", "20-wired.network"]
@@ -102,14 +102,14 @@ def image(root: Path, text: str) -> None:
     (root / "etc/cloud/cloud.cfg.d/90-network.cfg").write_text(text)
 
 
-def test_user_data_does_not_say_how_the_network_is(root: Path) -> None:
+def test_user_data_cannot_configure_the_network(root: Path) -> None:
     install(root, "netplan")
     ran = run(root, V2, {"network": {"version": 2, "ethernets": {"eth5": {"dhcp4": True}}}})
-    assert [finding.place for finding in ran.findings] == ["network"]
+    assert [finding.location for finding in ran.findings] == ["network"]
     assert "eth7:" in (root / NETPLAN).read_text()
 
 
-def test_kernel_command_line_wins_over_everybody(root: Path) -> None:
+def test_kernel_command_line_wins_over_every_other_source(root: Path) -> None:
     install(root, "netplan")
     document = base64.b64encode(b"version: 2\nethernets: {eth3: {dhcp4: true}}\n").decode()
     command_line(root, f"network-config={document}")
@@ -119,7 +119,7 @@ def test_kernel_command_line_wins_over_everybody(root: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["command line", "image", "source", "source, below network"])
-def test_disabled_network_is_left_alone(root: Path, where: str) -> None:
+def test_disabled_network_stays_unchanged(root: Path, where: str) -> None:
     install(root, "netplan")
     add_device(root, "ens3")
     if where == "command line":
@@ -140,7 +140,7 @@ def test_image_wins_over_the_source(root: Path) -> None:
     assert "eth5:" in (root / NETPLAN).read_text()
 
 
-def test_nobodys_word_is_dhcp_on_the_first_device(root: Path) -> None:
+def test_without_a_configuration_the_first_device_uses_dhcp(root: Path) -> None:
     install(root, "netplan")
     add_device(root, "ens3")
     run(root)
@@ -168,23 +168,25 @@ def test_refused_network_leaves_dhcp_and_says_so(root: Path) -> None:
     ran = run(root, BAD)
     error = ran.errors["network"]
     assert error.code == "BOOTNET-012"
-    assert error.message.startswith("the network of the data source is refused: ethernets.eth0.mtu: big is not")
-    assert error.message.endswith("; DHCP on the first device with a carrier counts instead")
+    assert error.message.startswith(
+        "the network configuration of the data source is invalid: ethernets.eth0.mtu: big is not"
+    )
+    assert error.message.endswith("; DHCP on the first device with a carrier is used instead")
     assert "ens3:" in (root / NETPLAN).read_text()
 
 
 @pytest.mark.parametrize("word", ["network-config=%%%", "network-config=eDogeQ==", "network-config=H4sI"])
-def test_refused_command_line_leads_to_the_next_word(root: Path, word: str) -> None:
+def test_refused_command_line_leads_to_the_next_candidate(root: Path, word: str) -> None:
     install(root, "netplan")
     add_device(root, "ens3")
     command_line(root, word)
     error = run(root, V2).errors["network"]
-    assert error.message.startswith("the network of the kernel's command line is refused: ")
-    assert error.message.endswith("; the data source counts instead")
+    assert error.message.startswith("the network configuration of the kernel's command line is invalid: ")
+    assert error.message.endswith("; the data source is used instead")
     assert "eth7:" in (root / NETPLAN).read_text()
 
 
-def test_last_word_of_the_command_line_counts_and_may_be_compressed(root: Path) -> None:
+def test_last_value_on_the_command_line_wins_and_may_be_compressed(root: Path) -> None:
     install(root, "netplan")
     document = base64.b64encode(gzip.compress(b"version: 2\nethernets: {eth3: {dhcp4: true}}\n")).decode()
     command_line(root, f"network-config=disabled network-config={document}")
@@ -223,7 +225,7 @@ def test_network_of_the_initramfs_wins_over_image_and_source(root: Path) -> None
         assert line in text
 
 
-def test_files_of_the_initramfs_without_its_word_are_not_believed(root: Path) -> None:
+def test_files_of_the_initramfs_without_an_ip_parameter_are_ignored(root: Path) -> None:
     install(root, "netplan")
     initramfs(root, net_ens3=STATIC)
     run(root, V2)
@@ -242,20 +244,20 @@ def test_files_of_the_initramfs_are_files_below_the_root(root: Path, tmp_path: P
     (root / "run").unlink()
     (root / "run").mkdir()
     (root / "run/net-ens3.conf").symlink_to(elsewhere / "net-ens3.conf")
-    os.mkfifo(root / "run/net-ens4.conf")  # nobody writes to it
+    os.mkfifo(root / "run/net-ens4.conf")  # no process writes to it
     assert run(root, V2).errors == {}
 
 
 @pytest.mark.parametrize("text", ["", "DEVICE='ens3\n", "DEVICE=ens3\nPROTO=bootp\nIPV4ADDR=1.2.3.4\n"])
-def test_wrong_file_of_the_initramfs_leads_to_the_next_word(root: Path, text: str) -> None:
+def test_invalid_file_of_the_initramfs_leads_to_the_next_candidate(root: Path, text: str) -> None:
     install(root, "netplan")
     command_line(root, "ip=dhcp")
     initramfs(root, net_ens3=text)
-    assert run(root, V2).errors["network"].message.startswith("the network of the initramfs is refused: ")
+    assert run(root, V2).errors["network"].message.startswith("the network configuration of the initramfs is invalid: ")
     assert "eth7:" in (root / NETPLAN).read_text()
 
 
-def test_on_oracle_the_source_knows_more_than_the_initramfs(root: Path) -> None:
+def test_on_oracle_the_data_source_wins_over_the_initramfs(root: Path) -> None:
     install(root, "netplan")
     command_line(root, "ip=dhcp")
     initramfs(root, net_ens3=STATIC)
@@ -264,16 +266,12 @@ def test_on_oracle_the_source_knows_more_than_the_initramfs(root: Path) -> None:
     assert "eth7:" in (root / NETPLAN).read_text()
 
 
-def test_command_line_that_is_no_base64_is_an_error(root: Path) -> None:
+def test_command_line_that_is_not_base64_is_an_error(root: Path) -> None:
     command_line(root, "network-config=%%%")
     assert "base64" in run(root).errors["network"].message
 
 
-def test_warnings_are_told(root: Path) -> None:
+def test_warnings_are_reported(root: Path) -> None:
     install(root, "networkd")
     ran = run(root, {**V2, "wifis": {"wlan0": {"access-points": {"a": {"password": "p"}}}}})
-    assert (
-        ran.warnings
-        == [text for text in ran.warnings if text.startswith("wifis can only be written for netplan")]
-        != []
-    )
+    assert ran.warnings == [text for text in ran.warnings if text.startswith("only netplan supports wifis")] != []

@@ -1,4 +1,4 @@
-"""Passwords and ssh, below a root without programs; what needs programs is in the e2e tests."""
+"""Passwords and ssh below a root without programs; the e2e tests cover what needs programs."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from precast.boot.capabilities import Capability
-from precast.boot.modules.passwords import parts as password_parts
+from precast.boot.modules.passwords import make_parts as make_password_parts
 from tests.unit.boot.modules import scratch
 from tests.unit.boot.modules.test_users import KEY, passwords
 
@@ -21,7 +21,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def aging(root: Path, name: str) -> str:
-    """The day of the last change; 0: it must be changed."""
+    """Return the day of the last change; 0 if the password must be changed."""
     return next(
         line.split(":")[2] for line in (root / "etc/shadow").read_text().splitlines() if line.startswith(f"{name}:")
     )
@@ -36,9 +36,7 @@ def aging(root: Path, name: str) -> str:
     ],
 )
 @pytest.mark.parametrize("expires", [True, False, None])
-def test_both_forms_set_passwords_of_users_who_are_there(
-    root: Path, given: dict[str, Any], expires: bool | None
-) -> None:
+def test_both_forms_set_passwords_of_existing_users(root: Path, given: dict[str, Any], expires: bool | None) -> None:
     config = {"chpasswd": {**given, **({} if expires is None else {"expire": expires})}, "users": []}
     ran = scratch.run(config, root, only=("passwords",))
     assert ran.errors == {}
@@ -49,16 +47,16 @@ def test_both_forms_set_passwords_of_users_who_are_there(
     assert "open-7" not in f"{ran}"
 
 
-def test_random_password_is_kept_for_root_alone(root: Path) -> None:
+def test_random_password_is_stored_for_root_only(root: Path) -> None:
     scratch.run({"chpasswd": {"list": ["root:RANDOM"]}}, root, only=("passwords",))
     kept = root / "var/lib/precast/boot/instance/passwords/root"
     assert len(kept.read_text().strip()) == 20
     assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_password_waits_for_its_user_only_and_missing_users_are_told(root: Path) -> None:
+def test_password_waits_for_its_user_only_and_missing_users_are_reported(root: Path) -> None:
     config = {"chpasswd": {"list": ["zoe:a", "root:b", "ghost:c"]}, "users": ["zoe", "yan"]}
-    waits = {part.name: part.waits for part in password_parts(config)}
+    waits = {part.name: part.waits_for for part in make_password_parts(config)}
     assert waits["zoe"] == ("user:zoe exists",)
     ran = scratch.run(config, root)
     assert ran.order.index("users[zoe]") < ran.order.index("passwords[zoe]")
@@ -75,19 +73,19 @@ def test_password_of_the_default_user_comes_from_the_configuration_or_the_source
     assert passwords(root)["debian"] not in (first, "!")
 
 
-def ssh(root: Path, config: dict[str, Any], keys: tuple[str, ...] = ()) -> scratch.CommandResult:
+def ssh(root: Path, config: dict[str, Any], keys: tuple[str, ...] = ()) -> scratch.ScratchRun:
     return scratch.run(config, root, only=("users", "ssh"), values={Capability.PUBLIC_KEYS: keys} if keys else {})
 
 
-def test_keys_of_the_source_open_the_default_user_and_tell_root(root: Path) -> None:
+def test_keys_of_the_data_source_authorize_the_default_user_and_redirect_root(root: Path) -> None:
     ssh(root, {"ssh_authorized_keys": [f"{KEY}A config"]}, (f"{KEY}B source",))
     assert (root / "home/debian/.ssh/authorized_keys").read_text() == f"{KEY}A config\n{KEY}B source\n"
-    told = (root / "root/.ssh/authorized_keys").read_text()
-    assert told.count('command="echo \'Please login as the user \\"debian\\" rather than') == 2
+    redirects = (root / "root/.ssh/authorized_keys").read_text()
+    assert redirects.count('command="echo \'Please login as the user \\"debian\\" rather than') == 2
     assert (root / "root/.ssh/authorized_keys").stat().st_mode & 0o777 == 0o600
 
 
-def test_root_is_opened_only_if_somebody_says_so(root: Path) -> None:
+def test_root_login_is_allowed_only_on_request(root: Path) -> None:
     ssh(root, {"disable_root": False, "users": []}, (f"{KEY} source",))
     assert (root / "root/.ssh/authorized_keys").read_text() == f"{KEY} source\n"
 
@@ -98,18 +96,18 @@ def test_public_keys_of_the_source_can_be_refused(root: Path) -> None:
     assert not (root / "root/.ssh").exists()
 
 
-@pytest.mark.parametrize(("wish", "word"), [(True, "yes"), (False, "no"), ("yes", "yes")])
-def test_password_login_is_set_before_what_the_image_says(root: Path, wish: Any, word: str) -> None:
+@pytest.mark.parametrize(("setting", "value"), [(True, "yes"), (False, "no"), ("yes", "yes")])
+def test_password_login_is_set_before_what_the_image_says(root: Path, setting: Any, value: str) -> None:
     (root / "etc/ssh").mkdir()
     config = root / "etc/ssh/sshd_config"
     config.write_text("Port 22\nPasswordAuthentication maybe\nMatch User x\n  PasswordAuthentication no\n")
-    ssh(root, {"ssh_pwauth": wish})
-    text = f"Port 22\nPasswordAuthentication {word}\nMatch User x\n  PasswordAuthentication no\n"
+    ssh(root, {"ssh_pwauth": setting})
+    text = f"Port 22\nPasswordAuthentication {value}\nMatch User x\n  PasswordAuthentication no\n"
     assert config.read_text() == text
     config.write_text("Include /etc/ssh/sshd_config.d/*.conf\n")
-    ssh(root, {"ssh_pwauth": wish})
+    ssh(root, {"ssh_pwauth": setting})
     beside = root / "etc/ssh/sshd_config.d/10-precast-boot-passwords.conf"
-    assert beside.read_text() == f"PasswordAuthentication {word}\n"
+    assert beside.read_text() == f"PasswordAuthentication {value}\n"
 
 
 def test_server_that_is_not_installed_yet_finds_no_configuration(root: Path) -> None:
@@ -119,7 +117,7 @@ def test_server_that_is_not_installed_yet_finds_no_configuration(root: Path) -> 
     assert names == {"10-precast-boot-passwords.conf", "10-precast-boot-certificate-rsa.conf"}
 
 
-def test_host_keys_of_the_image_go_and_given_ones_are_private(root: Path) -> None:
+def test_host_keys_of_the_image_are_deleted_and_configured_ones_are_private(root: Path) -> None:
     (root / "etc/ssh").mkdir()
     for name in ("ssh_host_rsa_key", "ssh_host_rsa_key.pub", "moduli"):
         (root / "etc/ssh" / name).write_text("old")
@@ -127,7 +125,7 @@ def test_host_keys_of_the_image_go_and_given_ones_are_private(root: Path) -> Non
     names = {path.name: path.stat().st_mode & 0o777 for path in (root / "etc/ssh").iterdir()}
     assert names == {"moduli": 0o644, "ssh_host_ed25519_key": 0o600, "ssh_host_ed25519_key.pub": 0o644}
     assert "SECRET" not in f"{ran}"
-    assert [finding.place for finding in ran.findings] == ["ssh_keys.rsa_nonsense"]
-    # A second run of the same instance keeps what the first one put there.
+    assert [finding.location for finding in ran.findings] == ["ssh_keys.rsa_nonsense"]
+    # A second run for the same instance keeps the files of the first one.
     ssh(root, {"ssh_keys": {"ed25519_private": "SECRET", "ed25519_public": f"{KEY} host"}})
     assert (root / "etc/ssh/ssh_host_ed25519_key").exists()

@@ -1,4 +1,4 @@
-"""Modules that write files of the system: apt, repositories, ntp, time zone, locale, keyboard, certificates, names, mounts."""
+"""Modules that write system files: apt, repositories, ntp, time zone, locale, keyboard, certificates, resolv.conf, mounts."""
 
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,13 @@ from tests.unit.boot.modules import scratch
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    place = scratch.make_root(tmp_path)
+    directory = scratch.make_root(tmp_path)
     for name in ("apt/apt.conf.d", "default", "yum.repos.d", "zypp/repos.d", "systemd", "chrony"):
-        (place / "etc" / name).mkdir(parents=True)
-    return place
+        (directory / "etc" / name).mkdir(parents=True)
+    return directory
 
 
-def run(root: Path, config: dict[str, Any], *only: str) -> scratch.CommandResult:
+def run(root: Path, config: dict[str, Any], *only: str) -> scratch.ScratchRun:
     return scratch.run(config, root, only=only)
 
 
@@ -28,7 +28,7 @@ def mode(root: Path, path: str) -> int:
     return (root / path.lstrip("/")).stat().st_mode & 0o777
 
 
-def test_apt_sources_have_their_words_filled_and_their_keys(root: Path) -> None:
+def test_apt_sources_have_their_variables_substituted_and_their_keys(root: Path) -> None:
     config = {
         "apt": {
             "sources": {
@@ -50,7 +50,7 @@ def test_apt_sources_have_their_words_filled_and_their_keys(root: Path) -> None:
     assert read(root, key).startswith("-----BEGIN PGP")
     assert read(root, "/etc/apt/sources.list.d/other.list") == "deb http://x/ bookworm main\n"
     assert (root / "etc/apt/trusted.gpg.d/precast-boot-all.asc").exists()
-    # What needs programs is told, one by one.
+    # Each source that needs programs is reported.
     assert "add-apt-repository" in ran.errors["apt"].message
     assert "F430BBA5" in ran.errors["apt"].message
 
@@ -76,7 +76,7 @@ def test_apt_mirrors_suites_and_configuration(root: Path) -> None:
     assert 'Pipeline-Depth "0"' in read(root, "/etc/apt/apt.conf.d/90precast-boot-pipelining")
 
 
-def test_image_keeps_its_sources_unless_somebody_names_others(root: Path) -> None:
+def test_image_keeps_its_sources_unless_the_configuration_names_others(root: Path) -> None:
     (root / "etc/apt/sources.list").write_text("image\n")
     run(root, {"apt": {"sources": {"a": {"source": "deb http://x/ y z"}}}}, "apt")
     run(root, {"apt": {"preserve_sources_list": True, "sources_list": "mine"}}, "apt")
@@ -85,7 +85,7 @@ def test_image_keeps_its_sources_unless_somebody_names_others(root: Path) -> Non
     assert read(root, "/etc/apt/sources.list") == "deb http://deb.debian.org/debian bookworm main\n"
 
 
-def test_older_keys_of_apt_still_count(root: Path) -> None:
+def test_older_keys_of_apt_are_still_read(root: Path) -> None:
     config = {"apt_sources": [{"source": "deb http://x/ y z"}], "apt_mirror": "http://m/", "apt_proxy": "http://p/"}
     run(root, config, "apt")
     assert read(root, "/etc/apt/sources.list.d/source-1.list") == "deb http://x/ y z\n"
@@ -125,8 +125,8 @@ def test_time_servers_are_written_for_the_client(root: Path, client: str, path: 
     assert line in read(root, path).splitlines()
 
 
-def test_template_of_the_users_own_is_filled(root: Path) -> None:
-    template = "## template:jinja\n{% for one in servers %}\nserver {{ one }}\n{% endfor %}\n"
+def test_users_own_template_is_rendered(root: Path) -> None:
+    template = "## template:jinja\n{% for name in servers %}\nserver {{ name }}\n{% endfor %}\n"
     own = {"template": template, "confpath": "/etc/mine.conf"}
     run(root, {"ntp": {"ntp_client": "ntp", "servers": ["a", "b"], "config": own}}, "ntp")
     assert read(root, "/etc/mine.conf").endswith("server a\nserver b\n")
@@ -153,7 +153,7 @@ def test_time_zone_locale_and_keyboard(root: Path) -> None:
     assert read(root, "/etc/timezone") == "Europe/Berlin\n"
 
 
-def test_certificates_are_written_and_defaults_closed(root: Path) -> None:
+def test_certificates_are_written_and_defaults_disabled(root: Path) -> None:
     (root / "etc/ca-certificates.conf").write_text("# c\nmozilla/a.crt\n!mozilla/b.crt\n")
     ran = run(root, {"ca_certs": {"trusted": ["-----BEGIN A", "-----BEGIN B"], "remove_defaults": True}}, "ca_certs")
     assert read(root, "/usr/local/share/ca-certificates/precast-boot-2.crt") == "-----BEGIN B\n"
@@ -189,10 +189,10 @@ def test_lines_of_fstab_are_replaced_and_others_stay(root: Path) -> None:
     )
     assert ran.outcomes["mounts"].changes == []
     assert (root / "mnt/a b").is_dir()
-    assert any("lacks where" in warning for warning in ran.warnings)
+    assert any("lacks a mount point" in warning for warning in ran.warnings)
 
 
-def test_seed_goes_to_its_file(root: Path) -> None:
+def test_seed_is_written_to_its_file(root: Path) -> None:
     run(
         root,
         {"random_seed": {"file": "/var/seed", "data": "aGk=", "encoding": "base64", "command": ["none-such"]}},
@@ -201,8 +201,8 @@ def test_seed_goes_to_its_file(root: Path) -> None:
     assert (read(root, "/var/seed"), mode(root, "/var/seed")) == ("hi", 0o600)
 
 
-def test_machine_below_a_root_neither_goes_down_nor_grows(root: Path) -> None:
+def test_root_is_neither_shut_down_nor_grown(root: Path) -> None:
     config = {"power_state": {"mode": "poweroff"}, "package_reboot_if_required": True}
-    ran = run(root, config, "power_state", "growing", "reboot_if_required")
+    ran = run(root, config, "power_state", "root_growth", "reboot_if_required")
     assert all(outcome.not_run for outcome in ran.outcomes.values())
     assert ran.errors == {}

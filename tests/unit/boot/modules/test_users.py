@@ -30,7 +30,7 @@ def groups(root: Path) -> dict[str, str]:
     return {line.split(":")[0]: line.split(":")[3] for line in (root / "etc/group").read_text().splitlines()}
 
 
-def test_user_with_all_its_keys_is_made_as_wanted(root: Path) -> None:
+def test_user_is_created_with_all_its_properties(root: Path) -> None:
     entry = {
         "name": "alice", "gecos": "Alice A.", "homedir": "/srv/alice", "uid": "2001", "primary_group": "team",
         "groups": "sudo, extra", "expiredate": "2032-09-01", "sudo": "ALL=(ALL) NOPASSWD:ALL", "lock-passwd": False,
@@ -47,7 +47,7 @@ def test_user_with_all_its_keys_is_made_as_wanted(root: Path) -> None:
     keys = root / "srv/alice/.ssh/authorized_keys"
     assert keys.read_text() == f"{KEY} alice@home\n"
     assert (keys.stat().st_mode & 0o777, keys.stat().st_uid) == (0o600, 2001)
-    assert [text for text in ran.warnings if "no public key" in text]
+    assert [text for text in ran.warnings if "not a public key" in text]
     assert ran.errors == {}
 
 
@@ -55,13 +55,13 @@ def groups_id(root: Path, name: str) -> str:
     return next(line.split(":")[2] for line in (root / "etc/group").read_text().splitlines() if line.startswith(name))
 
 
-def test_user_without_a_word_has_a_locked_password(root: Path) -> None:
+def test_password_is_locked_by_default(root: Path) -> None:
     scratch.run({"users": ["bob", {"name": "carol", "plain_text_passwd": "Secret-7"}]}, root, only=("users",))
     assert passwords(root)["bob"].startswith("!")
     assert passwords(root)["carol"].startswith("!$6$")
 
 
-def test_plain_password_is_hashed_and_never_told(root: Path) -> None:
+def test_plain_password_is_hashed_and_never_shown(root: Path) -> None:
     entry = {"name": "dave", "plain_text_passwd": "Secret-7", "lock_passwd": False}
     ran = scratch.run({"users": [entry]}, root, only=("users",))
     assert passwords(root)["dave"].startswith("$6$")
@@ -81,18 +81,18 @@ def test_second_run_changes_nothing(root: Path) -> None:
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
-def test_default_user_is_the_one_of_the_distribution_unless_the_image_says_otherwise(root: Path) -> None:
+def test_default_user_is_the_distributions_unless_the_image_defines_one(root: Path) -> None:
     scratch.run({}, root, only=("users",))
     assert users(root)["debian"][5] == "/home/debian"
     assert groups(root)["sudo"] == "debian"
-    assert "audio" not in groups(root)  # groups of the image's user are used, not made
+    assert "audio" not in groups(root)  # groups of the image's user are optional and not created
     scratch.run({"system_info": {"default_user": {"name": "pi"}}, "users": ["default"]}, root, only=("users",))
     assert "pi" in users(root)
     scratch.run({"user": "renamed"}, root, only=("users",))
     assert "renamed" in users(root)
 
 
-def test_empty_list_of_users_makes_nobody(root: Path) -> None:
+def test_empty_list_of_users_creates_none(root: Path) -> None:
     ran = scratch.run({"users": []}, root, only=("users",))
     assert ran.order == []
     assert set(users(root)) == {"root", "sys"}
@@ -106,7 +106,7 @@ def test_existing_user_keeps_home_and_uid_and_gets_keys(root: Path) -> None:
     assert (root / "home/frank/.ssh/authorized_keys").read_text() == f"{KEY}\n"
 
 
-def test_dry_run_tells_and_changes_nothing(root: Path) -> None:
+def test_dry_run_reports_and_changes_nothing(root: Path) -> None:
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     config: dict[str, Any] = {
         "groups": ["g"],
@@ -130,7 +130,7 @@ def test_dry_run_tells_and_changes_nothing(root: Path) -> None:
         [["nested"]],
     ],
 )
-def test_wrong_values_cost_themselves_alone(root: Path, users_: Any) -> None:
+def test_invalid_values_affect_nothing_else(root: Path, users_: Any) -> None:
     ran = scratch.run({"users": users_, "groups": {"g": None}}, root, only=("groups", "users"))
     assert ran.errors == {}
     assert "g" in groups(root)
@@ -149,7 +149,7 @@ def test_link_of_the_user_does_not_lead_keys_elsewhere(root: Path) -> None:
     assert ran.errors or not (home / ".ssh").is_symlink()
 
 
-def test_values_that_cannot_be_do_not_cost_the_user(root: Path) -> None:
+def test_invalid_values_do_not_prevent_the_user(root: Path) -> None:
     entry = {
         "name": "nora",
         "expiredate": "soon",
@@ -161,10 +161,10 @@ def test_values_that_cannot_be_do_not_cost_the_user(root: Path) -> None:
     ran = scratch.run({"users": [entry]}, root, only=("users",))
     assert ran.errors == {}
     assert users(root)["nora"][4:6] == ["", "/home/nora"]
-    assert sorted(finding.place.partition(".")[2] for finding in ran.findings) == sorted(set(entry) - {"name"})
+    assert sorted(finding.location.partition(".")[2] for finding in ran.findings) == sorted(set(entry) - {"name"})
 
 
-def test_name_that_would_lead_elsewhere_is_none_in_any_form(root: Path) -> None:
+def test_name_with_a_path_is_invalid_in_every_form(root: Path) -> None:
     evil = "../../srv/evil"
     for given in ({evil: {"sudo": "ALL=(ALL) ALL"}, "zoe": {}}, [{"name": evil, "sudo": "ALL=(ALL) ALL"}, "zoe"]):
         ran = scratch.run({"users": given, "groups": {evil: [], "crew": ["zoe"]}}, root, only=("users", "groups"))

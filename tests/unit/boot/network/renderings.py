@@ -1,4 +1,4 @@
-"""Golden files: for each network here what each renderer shall write. `python -m tests.unit.boot.network.renderings` writes them anew,
+"""Golden files: the expected output of each renderer for each network. `python -m tests.unit.boot.network.renderings` writes them again,
 to be read and judged before they are kept."""
 
 import sys
@@ -19,7 +19,7 @@ CASES = sorted(path.stem for path in GOLDEN.glob("*.yaml"))
 
 
 def rendered(case: str, renderer: str) -> str:
-    """All files of a rendering in one text, each under its path and mode; then what could not be written."""
+    """All files of a rendering in one text, each under its path and mode; then the warnings."""
     network = documents.read_text(f"{case}.yaml", (GOLDEN / f"{case}.yaml").read_text())
     files, warnings = RENDERERS[renderer](network)
     parts = [f"==== {file.path} {file.mode:04o}\n{file.text}" for file in files]

@@ -1,4 +1,4 @@
-"""Messages of DHCP: what ours say, and what is made of a server's, whole or broken."""
+"""DHCP messages: the content of ours, and the parsing of a server's, valid or malformed."""
 
 import ipaddress
 import struct
@@ -33,17 +33,17 @@ def test_question_is_a_datagram_to_everybody() -> None:
 
 
 def test_offer_says_address_routes_and_servers() -> None:
-    found = message.parse_answer(packet(prefix=25, router="192.0.2.126", servers=["192.0.2.53"], mtu=1400), XID, MAC)
-    assert found is not None
-    assert (found.kind, found.address, found.server) == (message.OFFER, "192.0.2.10/25", "192.0.2.1")
-    assert (found.routes, found.nameservers, found.mtu) == ((("0.0.0.0/0", "192.0.2.126"),), ("192.0.2.53",), 1400)
+    offer = message.parse_answer(packet(prefix=25, router="192.0.2.126", servers=["192.0.2.53"], mtu=1400), XID, MAC)
+    assert offer is not None
+    assert (offer.kind, offer.address, offer.server) == (message.OFFER, "192.0.2.10/25", "192.0.2.1")
+    assert (offer.routes, offer.nameservers, offer.mtu) == ((("0.0.0.0/0", "192.0.2.126"),), ("192.0.2.53",), 1400)
 
 
 def test_classless_routes_take_the_place_of_routers() -> None:
     routes = [("10.0.0.0/8", "192.0.2.2"), ("169.254.169.254/32", "0.0.0.0"), ("0.0.0.0/0", "192.0.2.3")]
-    found = message.parse_answer(packet(router="192.0.2.126", routes=routes), XID, MAC)
-    assert found is not None
-    assert found.routes == (("10.0.0.0/8", "192.0.2.2"), ("169.254.169.254/32", None), ("0.0.0.0/0", "192.0.2.3"))
+    offer = message.parse_answer(packet(router="192.0.2.126", routes=routes), XID, MAC)
+    assert offer is not None
+    assert offer.routes == (("10.0.0.0/8", "192.0.2.2"), ("169.254.169.254/32", None), ("0.0.0.0/0", "192.0.2.3"))
 
 
 @pytest.mark.parametrize(("xid", "mac"), [(XID + 1, MAC), (XID, bytes.fromhex("525400000002"))])
@@ -52,17 +52,17 @@ def test_answer_to_somebody_else_is_none(xid: int, mac: bytes) -> None:
 
 
 def test_refusal_is_an_answer() -> None:
-    found = message.parse_answer(packet(message.NAK), XID, MAC)
-    assert found is not None
-    assert found.kind == message.NAK
+    offer = message.parse_answer(packet(message.NAK), XID, MAC)
+    assert offer is not None
+    assert offer.kind == message.NAK
 
 
 @given(st.integers(0, 400), st.binary(max_size=40))
 def test_broken_answer_is_no_answer_and_never_an_error(cut: int, noise: bytes) -> None:
     whole = packet(routes=[("10.0.0.0/8", "192.0.2.2")])
-    found = message.parse_answer(whole[:cut] + noise, XID, MAC)
-    if found is not None:
-        ipaddress.ip_interface(found.address)
+    offer = message.parse_answer(whole[:cut] + noise, XID, MAC)
+    if offer is not None:
+        ipaddress.ip_interface(offer.address)
 
 
 @given(st.binary(max_size=400))

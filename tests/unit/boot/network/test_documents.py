@@ -1,4 +1,4 @@
-"""Network config of version 1 and 2 is read into one model; what is wrong is told with its place."""
+"""Network config of version 1 and 2 is read into one model; an error has its position."""
 
 import pytest
 
@@ -128,12 +128,12 @@ def test_keys_of_version_2_all_arrive() -> None:
 
 
 def test_parameters_of_both_versions_have_the_same_names() -> None:
-    one = read(
+    first = read(
         "version: 1\nconfig: [{type: bond, name: b, bond_interfaces: [], params: {bond-miimon: 100, bond_mode: '4'}}]"
     )
-    two = read("version: 2\nbonds: {b: {interfaces: [], parameters: {mii-monitor-interval: 100, mode: 802.3ad}}}")
-    assert one.devices[0].parameters == two.devices[0].parameters
-    assert (one.warnings, two.warnings) == ((), ())
+    second = read("version: 2\nbonds: {b: {interfaces: [], parameters: {mii-monitor-interval: 100, mode: 802.3ad}}}")
+    assert first.devices[0].parameters == second.devices[0].parameters
+    assert (first.warnings, second.warnings) == ((), ())
 
 
 def test_one_cost_is_the_cost_of_every_port() -> None:

@@ -1,4 +1,4 @@
-"""Which devices are there, which one is tried when nobody says anything, and what names a match stands for."""
+"""The listing of devices, the choice of the fallback device, and the names that a match resolves to."""
 
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from tests.unit.boot.network.devices import add_device
 
 
 def chosen(root: Path) -> str | None:
-    found = links.choose_best(links.list_links(root))
-    return found.name if found else None
+    link = links.choose_best(links.list_links(root))
+    return link.name if link else None
 
 
 def test_first_device_with_a_carrier_is_chosen(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Renderers write what the golden files say, and the tools that will read it take it: netplan, ifupdown, NetworkManager, networkd."""
+"""Renderers write the golden files, and the tools that read them accept them: netplan, ifupdown, NetworkManager, networkd."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ def test_netplan_takes_our_file(case: str, tmp_path: Path) -> None:
 
 @pytest.mark.needs("netplan")
 def test_netplan_refuses_a_broken_file(tmp_path: Path) -> None:
-    """That the check above can fail."""
+    """The check above can fail."""
     (file,) = put("dhcp", "netplan", tmp_path)
     file.write_text(file.read_text().replace("dhcp4: true", "dhcp4: perhaps"))
     assert run("netplan", "generate", "--root-dir", tmp_path).returncode != 0
@@ -75,7 +75,7 @@ def test_network_manager_takes_our_files(case: str, tmp_path: Path) -> None:
 
 
 def networkd_says(directory: Path) -> list[str]:
-    """What networkd, in a namespace without devices, says of the files in a directory until it has read them all."""
+    """The log of networkd, in a namespace without devices, until it has read all files of a directory."""
     script = (
         f"mount -t tmpfs none /run && mkdir -p /run/systemd /etc/systemd/network && mount --bind {directory} /etc/systemd/network"
         f" && SYSTEMD_LOG_TARGET=console SYSTEMD_LOG_LEVEL=info exec {NETWORKD}"
@@ -108,7 +108,7 @@ def test_networkd_takes_our_files(case: str, tmp_path: Path) -> None:
 
 @needs_networkd
 def test_networkd_complains_of_a_key_it_does_not_know(tmp_path: Path) -> None:
-    """That the check above can fail."""
+    """The check above can fail."""
     files = put("dhcp", "networkd", tmp_path)
     files[0].write_text(files[0].read_text().replace("DHCP=", "DHPC="))
     assert "Unknown key 'DHPC'" in networkd_says(files[0].parent)[0]

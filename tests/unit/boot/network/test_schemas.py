@@ -1,4 +1,4 @@
-"""Every key that cloud-init's own schemas of network configuration have is one that is read here, and every word they allow is taken."""
+"""Every key of cloud-init's own schemas of network configuration is read, and every value that they allow is accepted."""
 
 import json
 import os
@@ -15,7 +15,7 @@ PLACE = Path(os.environ.get("PRECAST_CORPORA", "/nowhere")) / "cloud-init" / "sc
 pytestmark = pytest.mark.skipif(
     not (PLACE / "schema-network-config-v1.json").exists(), reason="PRECAST_CORPORA names no directory with schemas"
 )
-# What a value of a key is, where its kind alone does not say it.
+# Valid values of keys, where the type alone does not determine one.
 VALUES: dict[str, Any] = {
     "mac_address": "52:54:00:00:00:09",
     "macaddress": "52:54:00:00:00:09",
@@ -56,7 +56,7 @@ VALUES: dict[str, Any] = {
 }
 
 
-# Words of the schema that the kernel's bonds do not know: they are refused.
+# Values of the schema that the kernel's bonds do not support: they are refused.
 OPEN_VSWITCH = ("balance-tcp", "balance-slb")
 
 
@@ -65,10 +65,13 @@ class Schema:
         self._whole = json.loads((PLACE / f"schema-network-config-v{version}.json").read_text())
 
     def definition(self, name: str) -> dict[str, Any]:
-        found = self._plain(self._whole["$defs"][name])
-        for part in found.get("allOf", []):
-            found = {**found, "properties": {**self._plain(part).get("properties", {}), **found["properties"]}}
-        return found
+        definition = self._plain(self._whole["$defs"][name])
+        for part in definition.get("allOf", []):
+            definition = {
+                **definition,
+                "properties": {**self._plain(part).get("properties", {}), **definition["properties"]},
+            }
+        return definition
 
     def _plain(self, schema: dict[str, Any]) -> dict[str, Any]:
         return self._whole["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema

@@ -1,4 +1,4 @@
-"""What a source said in one stage serves the later ones of the same boot, and no other machine."""
+"""The answers of sources are cached for the later stages of the same boot, and for no other machine."""
 
 import asyncio
 from pathlib import Path
@@ -67,7 +67,7 @@ def named(source: Counted, name: str) -> Counted:
 
 
 class Machines:
-    """Stages of boots, over one directory of state."""
+    """The stages of boots, over one state directory."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -78,8 +78,10 @@ class Machines:
         return CachingSource(source, AnswerCache(self.place, start, is_continued, is_last))
 
     async def ask(self, source: Counted, *wanted: Capability, **how: Any) -> tuple[ProbeResult, list[Any]]:
-        came = await probe(self.stage(source, **how), Machine(self.place, Evidence()))
-        return came, [await came.found.get(capability) for capability in wanted] if came.found is not None else []
+        probed = await probe(self.stage(source, **how), Machine(self.place, Evidence()))
+        return probed, [
+            await probed.detected.get(capability) for capability in wanted
+        ] if probed.detected is not None else []
 
 
 @pytest.fixture
@@ -92,12 +94,12 @@ async def test_later_stage_has_every_value_without_asking(machines: Machines) ->
     wanted = (*VALUES, Capability.NETWORK_CONFIG)
     _, first = await machines.ask(source, *wanted, is_continued=False)
     assert machines.stage(source).needs_network is False
-    came, later = await machines.ask(source, *wanted)
+    probed, later = await machines.ask(source, *wanted)
     assert later == first == [*VALUES.values(), {"version": 2}]
     assert (source.asked, source.networks) == (1, 1)
-    assert came.found is not None
-    assert (came.found.origin, came.found.instance_id) == ("there (kept)", "i-1")
-    assert Capability.PASSWORD_POST in came.found.capabilities
+    assert probed.detected is not None
+    assert (probed.detected.origin, probed.detected.instance_id) == ("there (cached)", "i-1")
+    assert Capability.PASSWORD_POST in probed.detected.capabilities
 
 
 async def test_file_is_for_root_only(machines: Machines, tmp_path: Path) -> None:
@@ -125,8 +127,8 @@ async def test_boot_without_stages_leaves_no_file(machines: Machines, tmp_path: 
 async def test_value_that_cannot_be_kept_is_asked_again(machines: Machines, value: Any) -> None:
     source = Counted({**VALUES, Capability.METADATA: {"serial": value}})
     for how in ({"is_continued": False}, {}):
-        came, found = await machines.ask(source, Capability.METADATA, **how)
-        assert found == [{"serial": value}], came.reason
+        probed, values = await machines.ask(source, Capability.METADATA, **how)
+        assert values == [{"serial": value}], probed.reason
     assert source.asked == 2
 
 
@@ -147,8 +149,8 @@ async def test_what_nobody_fetched_or_cannot_be_kept_is_asked_when_it_is_wanted(
 async def test_another_boot_and_a_first_stage_ask_again(machines: Machines, how: dict[str, Any]) -> None:
     await machines.ask(Counted(VALUES), Capability.INSTANCE_ID, is_continued=False)
     source = Counted({**VALUES, Capability.INSTANCE_ID: "i-2"})
-    _, found = await machines.ask(source, Capability.INSTANCE_ID, **how)
-    assert found == ["i-2"]
+    _, values = await machines.ask(source, Capability.INSTANCE_ID, **how)
+    assert values == ["i-2"]
     assert source.asked == 1
 
 
@@ -162,10 +164,10 @@ async def test_first_stage_that_finds_nobody_forgets_the_earlier_run(machines: M
 
 async def test_source_that_speaks_of_another_instance_now_is_refused(machines: Machines) -> None:
     await machines.ask(Counted(VALUES), Capability.INSTANCE_ID, is_continued=False)
-    came, _ = await machines.ask(Counted({**VALUES, Capability.INSTANCE_ID: "i-2"}))
-    assert came.found is not None
-    with pytest.raises(Exception, match="speaks of the instance i-2, and earlier in this boot it spoke of i-1"):
-        await came.found.get(Capability.NETWORK_CONFIG)
+    probed, _ = await machines.ask(Counted({**VALUES, Capability.INSTANCE_ID: "i-2"}))
+    assert probed.detected is not None
+    with pytest.raises(Exception, match="reports the instance i-2, but earlier in this boot it reported i-1"):
+        await probed.detected.get(Capability.NETWORK_CONFIG)
 
 
 @pytest.mark.parametrize("error", [None, issues.BAD_DOCUMENT.error(where="x", reason="it is torn")])
@@ -176,13 +178,13 @@ async def test_absent_source_is_asked_again_only_while_nobody_knows_the_machine(
     first = AnswerCache(machines.place, "s", False)
     access = Machine(machines.place, Evidence())
     await probe(CachingSource(absent, first), access)
-    assert (await machines.ask(absent))[0].found is None
+    assert (await machines.ask(absent))[0].detected is None
     assert absent.asked == 2
     answers = AnswerCache(machines.place, "s", True)
     await probe(CachingSource(present, answers), access)
-    came, _ = await machines.ask(absent)
-    assert came.is_absent is (error is None)
-    assert came.reason == ("it is not here" if error is None else f"{error}, earlier in this boot")
+    probed, _ = await machines.ask(absent)
+    assert probed.is_absent is (error is None)
+    assert probed.reason == ("absent" if error is None else f"{error}, earlier in this boot")
     assert absent.asked == 2
 
 
@@ -199,8 +201,8 @@ async def test_source_past_its_deadline_is_not_waited_for_again(machines: Machin
     access = Machine(tmp_path, Evidence())
     await probe(CachingSource(silent, answers), access)
     await probe(CachingSource(Counted(VALUES), answers), access)
-    came, _ = await machines.ask(silent)
-    assert came.reason == "silent had not answered after 0.02 s, earlier in this boot"
+    probed, _ = await machines.ask(silent)
+    assert probed.reason == "silent had not answered after 0.02 s, earlier in this boot"
     assert silent.asked == 1
 
 
@@ -208,7 +210,7 @@ async def test_source_past_its_deadline_is_not_waited_for_again(machines: Machin
 async def test_torn_file_is_none(machines: Machines, tmp_path: Path, data: bytes) -> None:
     (tmp_path / FILE).write_bytes(data)
     source = Counted(VALUES)
-    assert (await machines.ask(source))[0].found is not None
+    assert (await machines.ask(source))[0].detected is not None
     assert source.asked == 1
 
 

@@ -1,4 +1,4 @@
-"""Images are read without mounting them: by anybody, on any kernel, and whatever a stranger wrote into them.
+"""Images are read without mounting them: by any user, on any kernel, and also if they are malformed.
 
 `images/` has one of genisoimage (Rock Ridge) and one of mkfs.vfat and mcopy (12 bits), with a NoCloud seed and a ConfigDrive in each.
 """
@@ -33,19 +33,19 @@ def machine(tmp_path: Path, image: Path) -> Machine:
 
 
 async def test_seed_on_an_image_is_read_without_mounting(image: Path, tmp_path: Path) -> None:
-    found = await NoCloud().find(machine(tmp_path, image))
-    assert found is not None
-    assert found.instance_id == "on-disk"
-    assert await found.get(Capability.USER_DATA) == b"#cloud-config\nhostname: seeded\n"
+    detected = await NoCloud().find(machine(tmp_path, image))
+    assert detected is not None
+    assert detected.instance_id == "on-disk"
+    assert await detected.get(Capability.USER_DATA) == b"#cloud-config\nhostname: seeded\n"
     assert labels.read_label(image) == "cidata"
 
 
 async def test_config_drive_on_an_image_has_its_directories(image: Path, tmp_path: Path) -> None:
-    found = await ConfigDrive().find(machine(tmp_path, image))
-    assert found is not None
-    assert found.instance_id == "u-7"
-    assert await found.get(Capability.FILES) == (InjectedFile("/etc/x", b"content\n"),)
-    assert Capability.NETWORK_CONFIG not in found.capabilities
+    detected = await ConfigDrive().find(machine(tmp_path, image))
+    assert detected is not None
+    assert detected.instance_id == "u-7"
+    assert await detected.get(Capability.FILES) == (InjectedFile("/etc/x", b"content\n"),)
+    assert Capability.NETWORK_CONFIG not in detected.capabilities
 
 
 async def test_file_that_is_larger_than_allowed_is_refused(image: Path, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ async def test_file_that_is_larger_than_allowed_is_refused(image: Path, tmp_path
 
 @pytest.mark.parametrize("seed", range(40))
 async def test_damaged_image_is_refused_or_read_and_nothing_else(image: Path, tmp_path: Path, seed: int) -> None:
-    """Bytes where directories and tables stand are changed at random: numbers that point anywhere, chains in circles."""
+    """Random bytes in directories and tables are changed, which gives invalid offsets and cyclic chains."""
     random = Random(seed)
     data = bytearray(image.read_bytes())
     used = [at for at, byte in enumerate(data) if byte]
@@ -69,8 +69,8 @@ async def test_damaged_image_is_refused_or_read_and_nothing_else(image: Path, tm
     image.write_bytes(data[: random.choice([len(data), len(data) // 2, 40_000])])
     for source in (NoCloud(), ConfigDrive()):
         try:
-            found = await source.find(machine(tmp_path, image))
+            detected = await source.find(machine(tmp_path, image))
         except PrecastError as error:
             assert "\n" not in error.message  # noqa: PT017 - it may also be read
         else:
-            assert found is None or found.instance_id
+            assert detected is None or detected.instance_id

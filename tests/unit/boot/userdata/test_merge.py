@@ -29,10 +29,10 @@ def test_case_of_cloud_init_gives_what_it_expects(number: int) -> None:
         for path in sorted(place.glob(f"source{number}-*.yaml"))
     ]
     text = "#cloud-config-archive\n" + json.dumps(archive)
-    found = read(text.encode(), ReaderContext(nothing))
+    user_data = read(text.encode(), ReaderContext(nothing))
     expected = yaml_text.load(Source("expected", (place / f"expected{number}.yaml").read_text())).value
-    assert found.config == expected
-    assert [each for each in found.findings if "line" in each.text] == []
+    assert user_data.config == expected
+    assert [each for each in user_data.findings if "line" in each.text] == []
 
 
 @pytest.mark.parametrize(

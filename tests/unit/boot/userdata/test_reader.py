@@ -48,9 +48,9 @@ def got(data: bytes, **circumstances: Any) -> UserData:
 )  # fmt: skip
 def test_every_packing_says_the_same(data: bytes) -> None:
     variables = {"v1": {"local_hostname": "web"}}
-    found = got(data, variables=variables, fetch=lambda url: CONFIG)
-    assert found.config == {"hostname": "web"}
-    assert found.findings == []
+    user_data = got(data, variables=variables, fetch=lambda url: CONFIG)
+    assert user_data.config == {"hostname": "web"}
+    assert user_data.findings == []
 
 
 def multipart(*parts: tuple[str, str, str]) -> bytes:
@@ -71,18 +71,18 @@ def test_parts_of_a_message_are_merged_in_their_order() -> None:
         ("plain", "e", "#!/bin/sh\necho e"),
         ("x-shellscript-per-boot", "f.sh", "#!/bin/sh\necho f"),
     )
-    found = got(gzip.compress(data))
-    assert found.config == {"packages": ["a", "b"], "hostname": "one"}
-    assert [(script.name, script.kind) for script in found.scripts] == [
+    user_data = got(gzip.compress(data))
+    assert user_data.config == {"packages": ["a", "b"], "hostname": "one"}
+    assert [(script.name, script.kind) for script in user_data.scripts] == [
         ("b.sh", ScriptKind.SCRIPT), ("c", ScriptKind.BOOTHOOK), ("e", ScriptKind.SCRIPT), ("f.sh", ScriptKind.PER_BOOT),
     ]  # fmt: skip
-    assert found.scripts[1].content == b"#!/bin/sh\necho c"
+    assert user_data.scripts[1].content == b"#!/bin/sh\necho c"
 
 
 def test_script_is_called_as_it_was_named_also_where_that_begins_as_the_data_does() -> None:
     script = "#!/bin/sh\n"
-    found = got(multipart(("x-shellscript", "user-data.sh", script), ("x-shellscript", "z", script)))
-    assert [script.name for script in found.scripts] == ["user-data.sh", "z"]
+    user_data = got(multipart(("x-shellscript", "user-data.sh", script), ("x-shellscript", "z", script)))
+    assert [script.name for script in user_data.scripts] == ["user-data.sh", "z"]
     unnamed = MIMEMultipart()
     unnamed.attach(MIMEText(script, "x-shellscript"))
     archive = b"#cloud-config-archive\n- '#!/bin/sh'\n- {filename: user-data-9, content: '#!/bin/sh'}\n"
@@ -114,8 +114,8 @@ def test_samples_are_read_for_each_of_several_machines() -> None:
 
 @pytest.mark.parametrize(("index", "has"), [(None, True), (5, True), (4, False)])
 def test_part_for_another_machine_is_left_out(index: int | None, has: bool) -> None:
-    found = got(b"#cloud-config\nlaunch-index: 5\nhostname: web\n", launch_index=index)
-    assert ("hostname" in found.config) is has
+    user_data = got(b"#cloud-config\nlaunch-index: 5\nhostname: web\n", launch_index=index)
+    assert ("hostname" in user_data.config) is has
 
 
 def test_include_once_is_fetched_once_and_include_each_time(tmp_path: Path) -> None:
@@ -140,14 +140,14 @@ def test_what_cannot_be_included_is_found_and_the_rest_counts() -> None:
             raise OSError("refused")
         return CONFIG
 
-    found = got(b"#include\nhttp://127.0.0.1/bad\nhttp://127.0.0.1/good\n", fetch=fetch)
-    assert found.config == {"hostname": "web"}
-    assert "refused" in found.findings[0].text
+    user_data = got(b"#include\nhttp://127.0.0.1/bad\nhttp://127.0.0.1/good\n", fetch=fetch)
+    assert user_data.config == {"hostname": "web"}
+    assert "refused" in user_data.findings[0].text
 
 
 def test_includes_of_one_another_end() -> None:
-    found = got(b"#include\nhttp://127.0.0.1/x\n", fetch=lambda url: b"#include\nhttp://127.0.0.1/x\n")
-    assert "8 levels" in found.findings[0].text
+    user_data = got(b"#include\nhttp://127.0.0.1/x\n", fetch=lambda url: b"#include\nhttp://127.0.0.1/x\n")
+    assert "8 levels" in user_data.findings[0].text
 
 
 @pytest.mark.parametrize(
@@ -169,10 +169,10 @@ def test_includes_of_one_another_end() -> None:
     ],
 )
 def test_what_is_wrong_is_found_with_a_hint(data: bytes) -> None:
-    found = got(data)
-    assert found.config == {}
-    assert found.findings
-    assert all(finding.hint for finding in found.findings)
+    user_data = got(data)
+    assert user_data.config == {}
+    assert user_data.findings
+    assert all(finding.hint for finding in user_data.findings)
 
 
 def test_bomb_costs_little_memory() -> None:
@@ -186,8 +186,8 @@ def test_bomb_costs_little_memory() -> None:
 
 
 def test_many_parts_are_bounded() -> None:
-    found = got(b"#cloud-config-archive\n" + b"- 'a: 1'\n" * 5000)
-    assert any("500" in finding.text for finding in found.findings)
+    user_data = got(b"#cloud-config-archive\n" + b"- 'a: 1'\n" * 5000)
+    assert any("500" in finding.text for finding in user_data.findings)
 
 
 def test_patches_are_applied_as_a_whole() -> None:
@@ -204,9 +204,9 @@ def test_patches_are_applied_as_a_whole() -> None:
             '[{"op": "add", "path": "/z", "value": 1}, {"op": "test", "path": "/z", "value": 2}]',
         ),
     )
-    found = got(data)
-    assert found.config == {"packages": ["a", "b", "c"]}
-    assert len(found.findings) == 1
+    user_data = got(data)
+    assert user_data.config == {"packages": ["a", "b", "c"]}
+    assert len(user_data.findings) == 1
 
 
 def test_vendor_counts_less_than_the_user_who_may_do_without() -> None:

@@ -1,4 +1,4 @@
-"""Templates: what user data has, what Jinja makes of it where it is installed, and what is refused."""
+"""Templates: the supported syntax, a comparison with Jinja where it is installed, and refused templates."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ VARIABLES: dict[str, Any] = {
     "ds": {"meta_data": {"local-ipv4": "10.0.0.1", "tags": {"role": "db", "n": 3}}},
     "n": 7,
 }
-# Printed by Jinja and by ours alike.
+# Jinja and our renderer print the same.
 TEXTS = [
     "plain",
     "name: {{ v1.local_hostname }}",
@@ -63,9 +63,9 @@ def test_template_prints_what_jinja_prints(text: str) -> None:
 
 
 def test_missing_names_are_printed_as_such_and_told() -> None:
-    found = render("a {{ v1.nope.deep }} {{ q }}", VARIABLES)
-    assert found.text == "a CI_MISSING_JINJA_VAR/nope.deep CI_MISSING_JINJA_VAR/q"
-    assert found.missing == ("nope.deep", "q")
+    rendered = render("a {{ v1.nope.deep }} {{ q }}", VARIABLES)
+    assert rendered.text == "a CI_MISSING_JINJA_VAR/nope.deep CI_MISSING_JINJA_VAR/q"
+    assert rendered.missing == ("nope.deep", "q")
 
 
 def test_names_with_dashes_are_found_by_their_underscores() -> None:

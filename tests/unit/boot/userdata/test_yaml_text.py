@@ -1,4 +1,4 @@
-"""YAML of strangers: plain values, places, limits."""
+"""Untrusted YAML: plain values, positions, limits."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def test_places_of_keys_and_elements_are_known() -> None:
 def test_key_given_twice_is_found_and_the_last_counts() -> None:
     loaded = load("a: 1\nb: 2\na: 3\n")
     assert loaded.value == {"a": 3, "b": 2}
-    assert [(finding.place, finding.is_warning) for finding in loaded.findings] == [("a", True)]
+    assert [(finding.location, finding.is_warning) for finding in loaded.findings] == [("a", True)]
 
 
 def test_aliases_and_merge_keys_share_values() -> None:

@@ -1,4 +1,4 @@
-"""Environments on disk: what is inside, which module directories outside count, and which links do not."""
+"""Environments on disk: their files, the module directories outside that they use, and the links that are not followed."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_module_behind_a_link_of_a_named_directory_is_read(site: Path) -> None:
     }
 
 
-def test_links_that_lead_out_or_nowhere_are_absent(site: Path) -> None:
+def test_links_that_lead_outside_or_nowhere_are_absent(site: Path) -> None:
     own = site / "env/modules/own"
     (own / "out").symlink_to(site / "shared/secret")
     (own / "broken").symlink_to("nowhere")
@@ -52,7 +52,7 @@ def test_directory_outside_counts_only_if_it_is_named(site: Path) -> None:
     assert tree.read(f"{site}/shared/enabled/linked/manifests/init.pp") is None
 
 
-def test_wrong_configuration_is_said_at_once(site: Path) -> None:
+def test_wrong_configuration_is_an_error_at_once(site: Path) -> None:
     (site / "env/environment.conf").write_text("modulepath = $confdir/modules")
     with pytest.raises(InputError, match="confdir"):
         open_environment(str(site / "env"))

@@ -1,4 +1,4 @@
-"""A compile on this machine is done again only if something it read has changed."""
+"""A local compile is repeated only if an answer that it read has changed."""
 
 import argparse
 import json
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from precast.cli.compile.local_compile import DIRECTORY, Compiled, compile_here
+from precast.cli.compile.local_compile import DIRECTORY, CompiledCatalog, compile_here
 from precast.lang import compile as language
 
 COMPILES: list[str] = []
@@ -39,7 +39,7 @@ class Site:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
 
-    def compile(self, code: str | None = None, node: str = "n") -> Compiled:
+    def compile(self, code: str | None = None, node: str = "n") -> CompiledCatalog:
         (self.root / "facts.json").write_text(json.dumps(self.facts))
         args = argparse.Namespace(
             environment=str(self.root / "env"),
@@ -54,8 +54,8 @@ class Site:
         return compile_here(args, node)
 
     def content(self) -> object:
-        (found,) = [each for each in self.compile().body.resources if each.type == "File"]
-        return found.parameters["content"]
+        (file,) = [resource for resource in self.compile().body.resources if resource.type == "File"]
+        return file.parameters["content"]
 
 
 @pytest.fixture
@@ -70,14 +70,14 @@ def test_nothing_changed_compiles_once_and_gives_the_same(site: Site) -> None:
     assert first.places == second.places
 
 
-def test_fact_that_nobody_reads_compiles_nothing(site: Site) -> None:
+def test_change_of_an_unread_fact_compiles_nothing(site: Site) -> None:
     site.compile()
     site.facts["other"] = "2"
     site.compile()
     assert len(COMPILES) == 1
 
 
-def test_what_was_read_and_has_changed_compiles_again(site: Site) -> None:
+def test_change_of_a_read_value_compiles_again(site: Site) -> None:
     assert site.content() == "tier gold"
     site.facts["tier"] = "silver"
     assert site.content() == "tier silver"
@@ -88,7 +88,7 @@ def test_what_was_read_and_has_changed_compiles_again(site: Site) -> None:
     assert len(COMPILES) == 4
 
 
-def test_file_that_was_looked_for_and_is_there_now_compiles_again(site: Site) -> None:
+def test_file_that_was_absent_and_exists_now_compiles_again(site: Site) -> None:
     site.compile("$x = find_file('m/late') if $x { notify { 'late': } }")
     site.write("modules/m/files/late", "")
     assert any(
@@ -112,14 +112,14 @@ def test_another_node_or_other_code_is_another_compile(site: Site) -> None:
         "notify { 'x': message => [Sensitive('a')] }",
     ],
 )
-def test_what_speaks_or_holds_a_secret_is_not_kept(site: Site, code: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compile_with_logs_or_secrets_is_not_cached(site: Site, code: str, capsys: pytest.CaptureFixture[str]) -> None:
     site.compile(code)
     site.compile(code)
     assert len(COMPILES) == 2
     assert not list(site.root.rglob(f"{DIRECTORY}/*"))
 
 
-def test_damaged_record_is_compiled_over(site: Site) -> None:
+def test_damaged_cache_file_is_replaced(site: Site) -> None:
     site.compile()
     (kept,) = site.root.rglob(f"{DIRECTORY}/*.json")
     assert kept.stat().st_mode & 0o777 == 0o600

@@ -1,4 +1,4 @@
-"""How commands print, and what becomes of output that cannot be written."""
+"""Tables, JSON, and output that cannot be written."""
 
 import io
 import json
@@ -17,7 +17,7 @@ class Full(io.StringIO):
 
 
 class LateFull(io.StringIO):
-    """The same behind a buffer: it is noticed when that is emptied."""
+    """The same behind a buffer, so that the error is raised by the flush."""
 
     def flush(self) -> None:
         raise OSError(28, "No space left on device")
@@ -78,14 +78,14 @@ def test_print_json_prints_one_document_that_reads_back(capsys: pytest.CaptureFi
     assert out.replace("\n", "").isprintable()
 
 
-def test_print_json_of_a_value_json_cannot_say_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_print_json_of_a_value_that_json_cannot_represent_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ValueError, match="JSON"):
         print_json([float("nan")])
     assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("stream", [Full(), LateFull()], ids=["at once", "when flushed"])
-def test_watched_stdout_that_cannot_be_written_tells_its_own_failure(
+def test_watched_stdout_that_cannot_be_written_raises_its_own_error(
     stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdout", stream)

@@ -1,4 +1,4 @@
-"""The parser: every mistake is CLI-001, with a guess where there is one, and the help of the command that was meant."""
+"""The parser: every mistake is CLI-001, with a suggestion if a name is close, and the help of the right command."""
 
 import pytest
 

@@ -31,8 +31,8 @@ def sha(text: str) -> str:
 
 
 def test_file_with_content_is_made_at_once_with_its_mode(d: Path, tmp_path: Path) -> None:
-    said = apply_resource(node(tmp_path), file(d / "a", content="hello\n", mode="0600"))
-    assert said == [f"ensure: defined content as '{sha('hello' + chr(10))}'"]
+    messages = apply_resource(node(tmp_path), file(d / "a", content="hello\n", mode="0600"))
+    assert messages == [f"ensure: defined content as '{sha('hello' + chr(10))}'"]
     assert (d / "a").read_text() == "hello\n"
     assert mode(d / "a") == 0o600
 
@@ -48,13 +48,13 @@ def test_new_file_and_directory_have_plain_modes_whatever_the_umask(d: Path, tmp
 
 
 def test_changed_byte_is_found_with_size_and_time_kept(d: Path, tmp_path: Path) -> None:
-    path, wanted = d / "a", file(d / "a", content="x" * 5000)
-    apply_resource(node(tmp_path), wanted)
+    path, resource = d / "a", file(d / "a", content="x" * 5000)
+    apply_resource(node(tmp_path), resource)
     before = path.stat()
     path.write_text("x" * 2500 + "y" + "x" * 2499)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
-    assert [line.split(":")[0] for line in apply_resource(node(tmp_path), wanted)] == ["content"]
+    assert [line.split(":")[0] for line in apply_resource(node(tmp_path), resource)] == ["content"]
 
 
 def test_content_change_keeps_what_is_not_managed(d: Path, tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ def test_properties_change_one_by_one_in_puppets_order(d: Path, tmp_path: Path) 
     path = d / "a"
     path.write_text("old")
     path.chmod(0o600)
-    said = apply_resource(node(tmp_path), file(path, content="new", mode="a+r,u+x"))
-    assert [line.split(":")[0] for line in said] == ["content", "mode"]
-    assert said[1] == "mode: mode changed '0600' to '0744' (a+r,u+x)"
+    messages = apply_resource(node(tmp_path), file(path, content="new", mode="a+r,u+x"))
+    assert [line.split(":")[0] for line in messages] == ["content", "mode"]
+    assert messages[1] == "mode: mode changed '0600' to '0744' (a+r,u+x)"
 
 
 @AS_ROOT
@@ -216,10 +216,10 @@ def test_followed_link_is_changed_at_its_end(d: Path, tmp_path: Path) -> None:
 
 
 def test_secret_content_is_never_shown(d: Path, tmp_path: Path) -> None:
-    machine, wanted = node(tmp_path), file(d / "s", content="hunter2", secrets=["content"], mode="0600")
-    assert apply_resource(machine, wanted) == ["ensure: changed [redacted] to [redacted]"]
+    machine, resource = node(tmp_path), file(d / "s", content="hunter2", secrets=["content"], mode="0600")
+    assert apply_resource(machine, resource) == ["ensure: changed [redacted] to [redacted]"]
     (d / "s").write_text("leaked")
-    handler = make_handler(machine, wanted)
+    handler = make_handler(machine, resource)
     (change,) = handler.compare(handler.read())
     assert change.is_sensitive
     shown = f"{change} {handler.take_logs()}"
@@ -278,13 +278,13 @@ def test_audited_file_tells_all_there_is_of_it(d: Path, tmp_path: Path) -> None:
 def test_large_file_is_compared_and_copied_in_pieces(d: Path, tmp_path: Path) -> None:
     source = tmp_path / "big"
     source.write_bytes(os.urandom(1 << 20) * 5 + b"end")
-    wanted = file(d / "big", source=str(source))
-    apply_resource(node(tmp_path), wanted)
+    resource = file(d / "big", source=str(source))
+    apply_resource(node(tmp_path), resource)
     assert (d / "big").read_bytes() == source.read_bytes()
     with (d / "big").open("r+b") as big:
         big.seek(3_000_000)
         big.write(b"\0\0\0\0\0\0\0\0")
-    assert [line.split(":")[0] for line in apply_resource(node(tmp_path), wanted)] == ["content"]
+    assert [line.split(":")[0] for line in apply_resource(node(tmp_path), resource)] == ["content"]
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [

@@ -167,7 +167,7 @@ def test_directory_is_kept_open_for_what_lies_beside_and_left_when_the_path_lead
         assert held(parents, "/gone/c")[1] == f"{tmp_path}/gone/c"
     finally:
         parents.close()
-    assert not [one for one in Path("/proc/self/fd").iterdir() if _leads_into(one, tmp_path)]
+    assert not [handle for handle in Path("/proc/self/fd").iterdir() if _leads_into(handle, tmp_path)]
 
 
 def _leads_into(open_file: Path, directory: Path) -> bool:

@@ -93,9 +93,9 @@ def test_purging_removes_what_nobody_names(d: Path, tmp_path: Path) -> None:
     for name in ("extra", "kept.txt", "declared"):
         (d / name).write_text("x")
     (d / "gone/deep").mkdir(parents=True)
-    wanted = file(d, source="puppet:///modules/web/top", recurse=True, purge=True, force=True, ignore=["*.txt"])
-    said = apply_resource(machine, wanted)
-    assert [line.split(":")[0] for line in said] == ["a ensure", "extra ensure", "gone ensure"]
+    resource = file(d, source="puppet:///modules/web/top", recurse=True, purge=True, force=True, ignore=["*.txt"])
+    messages = apply_resource(machine, resource)
+    assert [line.split(":")[0] for line in messages] == ["a ensure", "extra ensure", "gone ensure"]
     assert sorted(tree(d)) == ["a", "declared", "kept.txt"]
 
 

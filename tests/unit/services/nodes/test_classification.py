@@ -152,13 +152,13 @@ async def test_external_classifier_gets_the_name_and_nothing_else(tmp_path: Path
     ("script", "why"),
     [
         ("echo no such node >&2; exit 1", "no such node"),
-        ("exit 3", "ended with 3"),
-        ("kill -9 $$", "ended with -9"),
+        ("exit 3", "ended with exit code 3"),
+        ("kill -9 $$", "ended with exit code -9"),
         (
             "while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done",
-            "said more than",
+            "printed more than",
         ),
-        ("exec sleep 600", "not done within"),
+        ("exec sleep 600", "did not end within"),
     ],
 )
 async def test_failing_external_classifier_is_reported(

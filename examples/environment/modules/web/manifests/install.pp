@@ -1,4 +1,4 @@
-# The packages, by the family of the system.
+# Installs the package for this node's OS family.
 class web::install {
   $package = $facts['os']['family'] ? {
     'Debian' => 'nginx-light',

@@ -1,2 +1,2 @@
-# A port one may listen on.
+# A TCP port that a server can listen on.
 type Web::Port = Integer[1, 65535]

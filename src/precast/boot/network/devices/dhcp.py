@@ -1,7 +1,7 @@
-"""A DHCP client for the moments before a machine's network is configured: one device, one lease, no renewing.
+"""A DHCP client for the time before a machine's network is configured: one device, one lease, no renewal.
 
-It is our own because a minimal image has none, and those that exist leave a daemon and a configuration behind. It speaks over a packet
-socket, since a device without an address has no other way, and asks again after 1, 2, 4, … seconds.
+It is our own because a minimal image has none, and existing clients leave a daemon and a configuration behind. It uses a packet socket,
+since a device without an address cannot use UDP, and retries after 1, 2, 4, … seconds.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ MAX_PAUSE_S = 8.0
 
 
 async def request_lease(device: str, mac: str, number: Callable[[], int], name: str = "") -> DhcpOffer:
-    """What the first server to answer grants. It asks until it is cancelled, so the caller sets a deadline. Raises OSError.
+    """Return the lease of the first server that answers. It retries until cancelled, so the caller sets a deadline. Raises OSError.
 
-    `number` gives a random number of 32 bits: a message's own. Cancelling leaves nothing behind; the server keeps its promise for a while.
+    `number` returns a random 32-bit transaction id. Cancelling leaves nothing behind; the server's offer expires by itself.
     """
     hardware = bytes.fromhex(mac.replace(":", ""))
     loop = asyncio.get_running_loop()
@@ -37,7 +37,7 @@ async def request_lease(device: str, mac: str, number: Callable[[], int], name: 
 
 
 class _Conversation:
-    """One conversation, under one number."""
+    """One DHCP exchange, with one transaction id."""
 
     def __init__(self, talk: socket.socket, device: str, hardware: bytes, xid: int, began_s: float) -> None:
         self._talk = talk
@@ -47,7 +47,7 @@ class _Conversation:
         self._began_s = began_s
 
     async def until(self, kind: int, ends: tuple[int, ...], offered: DhcpOffer | None, name: str) -> DhcpOffer:
-        """Ask, and ask again after ever longer pauses, until one of these answers comes; for a REQUEST only the server's that offered."""
+        """Send, and retry with growing pauses, until an answer of these kinds arrives; for a REQUEST only from the offering server."""
         pause_s = 1.0
         while True:
             seconds = int(asyncio.get_running_loop().time() - self._began_s)
@@ -63,6 +63,6 @@ class _Conversation:
         loop = asyncio.get_running_loop()
         while True:
             packet = await loop.sock_recv(self._talk, _MAX_BYTES)
-            found = message.parse_answer(packet, self._xid, self._hardware)
-            if found is not None and found.kind in ends and server in (None, found.server):
-                return found
+            offer = message.parse_answer(packet, self._xid, self._hardware)
+            if offer is not None and offer.kind in ends and server in (None, offer.server):
+                return offer

@@ -1,5 +1,4 @@
-"""Messages of DHCP (RFC 2131, 2132, 3442) as bytes, and what a server's answer says. Strangers write answers: nothing in them is believed
-to be well formed, and one that is not is no answer."""
+"""Builds and parses DHCP messages (RFC 2131, 2132, 3442). Answers are untrusted: a malformed one is ignored, never an error."""
 
 import ipaddress
 import struct
@@ -15,25 +14,27 @@ _BROADCAST = 0x8000
 _MASK, _ROUTERS, _SERVERS, _NAME, _DOMAIN, _MTU, _WANTED_ADDRESS = 1, 3, 6, 12, 15, 26, 50
 _LEASE, _TYPE, _SERVER, _ASKED_FOR, _OVERLOAD, _ROUTES, _END = 51, 53, 54, 55, 52, 121, 255
 _ASKED = bytes((_MASK, _ROUTERS, _SERVERS, _NAME, _DOMAIN, _MTU, _LEASE, _SERVER, _ROUTES))
-# RFC 3442: who sends classless routes means them instead of the routers, so they are asked for first.
+# RFC 3442: classless routes replace the routers option, so they are requested first.
 _ASKED = bytes((_ROUTES,)) + _ASKED.replace(bytes((_ROUTES,)), b"")
 
 
 class DhcpOffer(NamedTuple):
-    """What a server offers or grants."""
+    """An offer or a lease of a server."""
 
     kind: int
     address: str  # as CIDR
     server: str
     lease_s: int
-    routes: tuple[tuple[str, str | None], ...]  # network and gateway; without a gateway it is on the link
+    routes: tuple[tuple[str, str | None], ...]  # network and gateway; None: the network is on the link
     nameservers: tuple[str, ...]
     domain: str
     mtu: int | None
 
 
-def build_request(kind: int, xid: int, mac: bytes, seconds: int, offered: DhcpOffer | None = None, name: str = "") -> bytes:
-    """A DISCOVER, or a REQUEST for what was offered, with the headers of IP and UDP that carry it to everybody."""
+def build_request(
+    kind: int, xid: int, mac: bytes, seconds: int, offered: DhcpOffer | None = None, name: str = ""
+) -> bytes:
+    """Build a DISCOVER, or a REQUEST for an offer, with the IP and UDP headers of a broadcast."""
     options = [(_TYPE, bytes((kind,))), (_ASKED_FOR, _ASKED)]
     if offered is not None:
         wanted = ipaddress.ip_interface(offered.address).ip.packed
@@ -47,7 +48,7 @@ def build_request(kind: int, xid: int, mac: bytes, seconds: int, offered: DhcpOf
 
 
 def _wrap_datagram(body: bytes) -> bytes:
-    udp = _UDP.pack(CLIENT_PORT, SERVER_PORT, _UDP.size + len(body), 0)  # no checksum: IPv4 allows that
+    udp = _UDP.pack(CLIENT_PORT, SERVER_PORT, _UDP.size + len(body), 0)  # without a checksum, which IPv4 allows
     header = [0x45, 0x10, _IP.size + len(udp) + len(body), 0, 0, 64, 17, 0, bytes(4), b"\xff" * 4]
     header[7] = _checksum(_IP.pack(*header))
     return _IP.pack(*header) + udp + body
@@ -61,7 +62,7 @@ def _checksum(data: bytes) -> int:
 
 
 def parse_answer(packet: bytes, xid: int, mac: bytes) -> DhcpOffer | None:
-    """What an IP packet answers to our question; None if it is something else, or broken."""
+    """Parse an IP packet as an answer to our message; None if it is another packet, or malformed."""
     try:
         return _parse(packet, xid, mac)
     except (struct.error, ValueError, IndexError):
@@ -101,8 +102,8 @@ def _parse(packet: bytes, xid: int, mac: bytes) -> DhcpOffer | None:
 
 
 def _parse_options(data: bytes) -> dict[int, bytes]:
-    """Options by number; one that comes in pieces is put together (RFC 3396)."""
-    found: dict[int, bytes] = {}
+    """Parse the options by number; a split option is concatenated (RFC 3396)."""
+    options: dict[int, bytes] = {}
     at = 0
     while at < len(data) and data[at] != _END:
         if data[at] == 0:
@@ -112,9 +113,9 @@ def _parse_options(data: bytes) -> dict[int, bytes]:
         value = data[at + 2 : at + 2 + length]
         if len(value) < length:
             raise ValueError
-        found[data[at]] = found.get(data[at], b"") + value
+        options[data[at]] = options.get(data[at], b"") + value
         at += 2 + length
-    return found
+    return options
 
 
 def _split_fours(data: bytes) -> list[bytes]:
@@ -124,11 +125,14 @@ def _split_fours(data: bytes) -> list[bytes]:
 def _parse_routes(options: dict[int, bytes]) -> tuple[tuple[str, str | None], ...]:
     if _ROUTES in options:
         return tuple(_parse_classless_routes(options[_ROUTES]))
-    return tuple(("0.0.0.0/0", str(ipaddress.IPv4Address(split_four))) for split_four in _split_fours(options.get(_ROUTERS, b""))[:1])
+    return tuple(
+        ("0.0.0.0/0", str(ipaddress.IPv4Address(split_four)))
+        for split_four in _split_fours(options.get(_ROUTERS, b""))[:1]
+    )
 
 
 def _parse_classless_routes(data: bytes) -> list[tuple[str, str | None]]:
-    found: list[tuple[str, str | None]] = []
+    routes: list[tuple[str, str | None]] = []
     at = 0
     while at < len(data):
         prefix = data[at]
@@ -136,6 +140,6 @@ def _parse_classless_routes(data: bytes) -> list[tuple[str, str | None]]:
         network = data[at + 1 : at + 1 + size].ljust(4, b"\0")
         gateway = ipaddress.IPv4Address(data[at + 1 + size : at + 5 + size])
         to = ipaddress.IPv4Network((network, prefix), strict=False)
-        found.append((str(to), None if gateway.is_unspecified else str(gateway)))
+        routes.append((str(to), None if gateway.is_unspecified else str(gateway)))
         at += 5 + size
-    return found
+    return routes

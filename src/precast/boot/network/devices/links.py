@@ -1,7 +1,7 @@
-"""The network devices that are there, from /sys/class/net below the root, and the one to try when nobody says how the network shall be.
+"""Lists the network devices in /sys/class/net below the root, and chooses the fallback device for a machine without a configuration.
 
-That one is chosen as cloud-init does: of the devices that are real (no loopback, bridge, bond, VLAN, no end of a virtual cable, nothing
-that belongs to another) the first with a carrier, else the first that may have one; eth0 first, then by name, numbers by their value.
+It is chosen as cloud-init does: of the physical devices (no loopback, bridge, bond, VLAN, veth, nor a member of another device) the first
+with a carrier, else the first that may have one; eth0 comes first, then the others by name, with numbers in numeric order.
 """
 
 import fnmatch
@@ -16,7 +16,7 @@ _NO_MAC = "00:00:00:00:00:00"
 
 
 class Link(NamedTuple):
-    """A device as the kernel shows it. Whether it has a carrier is not known while it is down."""
+    """A device as the kernel shows it. Its carrier is unknown (None) while it is down."""
 
     name: str
     mac: str
@@ -24,20 +24,20 @@ class Link(NamedTuple):
     has_carrier: bool | None
     is_real: bool
 
-    def is_meant_by(self, match: Match) -> bool:
+    def is_matched_by(self, match: Match) -> bool:
         is_driver = not match.drivers or any(fnmatch.fnmatchcase(self.driver, driver) for driver in match.drivers)
         is_name = match.name is None or fnmatch.fnmatchcase(self.name, match.name)
         return is_driver and is_name and match.mac in (None, self.mac)
 
 
 def list_links(root: Path) -> list[Link]:
-    """Every device, by name. One that goes away meanwhile is left out."""
+    """Return all devices, by name. A device that disappears meanwhile is left out."""
     try:
         places = list((root / "sys/class/net").iterdir())
     except OSError:
         return []
-    found = [_read_link(place) for place in places if (place / "address").exists()]
-    return sorted(found, key=lambda link: _sort_key(link.name))
+    links = [_read_link(place) for place in places if (place / "address").exists()]
+    return sorted(links, key=lambda link: _sort_key(link.name))
 
 
 def _read_link(place: Path) -> Link:
@@ -45,7 +45,7 @@ def _read_link(place: Path) -> Link:
     is_real = (
         _read_line(place / "type") == _ETHERNET
         and _read_line(place / "address") not in ("", _NO_MAC)
-        and not any((place / one).exists() for one in ("bridge", "bonding", "master", "brport"))
+        and not any((place / name).exists() for name in ("bridge", "bonding", "master", "brport"))
         and "DEVTYPE=vlan" not in _read_text(place / "uevent").split()
         and not place.name.startswith("veth")
     )
@@ -60,7 +60,7 @@ def _read_link(place: Path) -> Link:
 def _read_text(path: Path) -> str:
     try:
         return path.read_text(errors="replace")
-    except OSError:  # the carrier of a device that is down is an error, not a value
+    except OSError:  # reading the carrier of a device that is down fails
         return ""
 
 
@@ -74,7 +74,7 @@ def _sort_key(name: str) -> tuple[Any, ...]:
 
 
 def choose_best(links: list[Link]) -> Link | None:
-    """The device to try first; None if there is no real one."""
+    """Return the device to try first; None if there is no physical one."""
     real = [link for link in links if link.is_real]
     return next(
         iter([link for link in real if link.has_carrier] or [link for link in real if link.has_carrier is None]), None
@@ -82,7 +82,7 @@ def choose_best(links: list[Link]) -> Link | None:
 
 
 def make_fallback(links: list[Link]) -> dict[str, Any] | None:
-    """Network config of version 2 for a machine of which nobody says anything: DHCP on that device."""
+    """Return a network config of version 2 for a machine without a configuration: DHCP on the best device."""
     link = choose_best(links)
     if link is None:
         return None

@@ -22,7 +22,7 @@ _ROUTE = struct.Struct("=BBBBBBBBL")  # family, to, from, tos, table, protocol, 
 _NUMBER = struct.Struct("=L")
 
 
-# By name, or by the number that stays when the name changes.
+# A name, or an index, which stays the same when the device is renamed.
 Device = str | int
 
 
@@ -36,14 +36,14 @@ def set_up(device: Device, is_up: bool = True) -> None:
 
 
 def rename_device(device: Device, new: str) -> None:
-    """Give a device another name; it goes down for that moment and stays down. Raises OSError."""
+    """Rename a device. It is taken down for that and stays down. Raises OSError."""
     set_up(device, is_up=False)
     body = _LINK.pack(socket.AF_UNSPEC, 0, _index(device), 0, 0)
     _request(_NEWLINK, 0, body + _pack_attribute(_IFLA_IFNAME, new.encode() + b"\0"))
 
 
 def add_address(device: Device, address: str, valid_s: int | None = None) -> None:
-    """Give a device an address (as CIDR), for so many seconds: one that we could not take away again goes by itself. Raises OSError."""
+    """Add an address (as CIDR) to a device; the kernel removes it after `valid_s`, even if this process is killed. Raises OSError."""
     body = _pack_address(device, address)
     if valid_s is not None:
         body += _pack_attribute(_IFA_CACHEINFO, struct.pack("=LLLL", valid_s, valid_s, 0, 0))
@@ -51,7 +51,7 @@ def add_address(device: Device, address: str, valid_s: int | None = None) -> Non
 
 
 def remove_address(device: Device, address: str) -> None:
-    """Take an address away, and the routes that came with it. Raises OSError."""
+    """Remove an address and the routes that came with it. Raises OSError."""
     _request(_DELADDR, 0, _pack_address(device, address))
 
 
@@ -61,7 +61,7 @@ def add_route(device: Device, to: str, via: str | None, metric: int, is_on_link:
 
 
 def remove_route(device: Device, to: str, via: str | None, metric: int) -> None:
-    """Take a route away. Raises OSError."""
+    """Remove a route. Raises OSError."""
     _request(_DELROUTE, 0, _pack_route(device, to, via, metric, False))
 
 
@@ -93,7 +93,7 @@ def _pack_attribute(kind: int, value: bytes) -> bytes:
 
 
 def _request(kind: int, flags: int, body: bytes) -> None:
-    """Send one request and wait until the kernel has done it. Raises OSError if it has not."""
+    """Send one request and wait for the kernel's acknowledgement. Raises OSError if the kernel refuses."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE) as asked:
         asked.settimeout(ANSWER_S)
         asked.bind((0, 0))

@@ -1,4 +1,4 @@
-"""Gives devices that are there other names; two may swap theirs. One that somebody else has brought up keeps its own."""
+"""Renames the devices of the machine; two may swap names. A device that another process has brought up keeps its name."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,13 +6,13 @@ from precast.boot.network.devices import netlink, temporary_network
 
 
 def rename_devices(moves: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Old name, new name, and the reason if it was not done. A device that could not get its name has its old one."""
+    """Yield old name, new name, and the reason if the rename failed. A device that cannot be renamed keeps its old name."""
     waiting = []
     for number, (old, new) in enumerate(moves.items()):
         if temporary_network.is_in_use(old):
             yield old, new, "it is in use; it gets the name at the next boot"
             continue
-        # All step aside first: the name that one shall have may be another's still.
+        # Every device gets a temporary name first: its new name may still belong to another device.
         aside = f"precast{number}"
         try:
             netlink.rename_device(old, aside)

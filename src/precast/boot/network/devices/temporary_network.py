@@ -1,8 +1,8 @@
-"""Brings one device up for as long as data sources need to be asked over it, and leaves it as it was found.
+"""Brings one device up while data sources are asked over it, and restores it afterwards.
 
-A device with a carrier asks for a lease; where no DHCP server answers in time it takes an address of the link's own (169.254.0.0/16), which
-is enough to reach the metadata service of many clouds. Whatever was set is taken away again at the end, also after a failure; should the
-process be killed, the address goes by itself when the lease has run out.
+A device with a carrier requests a DHCP lease; if no server answers in time it gets a link-local address (169.254.0.0/16), which is enough
+to reach the metadata service of many clouds. All changes are undone at the end, also after a failure; if the process is killed, the
+kernel removes the address when the lease expires.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from precast.boot.network.devices import dhcp, links, netlink
 
 LEASE_DEADLINE_S = 20.0
 MAX_LEASE_S = 3600
-# Devices that this process has brought up at this moment, by number.
+# The indexes of the devices that this process has brought up.
 _ours: set[int] = set()
-_METRIC = 1  # before whatever the machine's own network may bring up meanwhile
+_METRIC = 1  # preferred over routes that the machine's own network may add meanwhile
 
 
 class TemporaryAddress(NamedTuple):
-    """What was brought up, for people and for who asks which servers to use."""
+    """The device that was brought up, its address, and the name servers of the lease."""
 
     device: str
     address: str
@@ -36,7 +36,7 @@ class TemporaryAddress(NamedTuple):
 async def brought_up(
     root: Path = Path("/"), deadline_s: float = LEASE_DEADLINE_S, note: Callable[[str], None] = lambda _: None
 ) -> AsyncIterator[TemporaryAddress | None]:
-    """The best device with an address, within the context; None if there is none, or if the machine is online already."""
+    """Bring the best device up for the duration of the context; None if there is no device, or if the machine is already online."""
     link = None if is_online() else links.choose_best(links.list_links(root))
     if link is None:
         note("the machine is online already" if is_online() else "there is no network device to bring up")
@@ -49,7 +49,7 @@ async def brought_up(
 async def _bring_up(
     link: links.Link, deadline_s: float, note: Callable[[str], None], undo: contextlib.AsyncExitStack
 ) -> TemporaryAddress:
-    device = socket.if_nametoindex(link.name)  # a device that gets another name meanwhile is left as it was too
+    device = socket.if_nametoindex(link.name)  # by index, so that a device that is renamed meanwhile is restored too
     if not is_up(link.name):
         netlink.set_up(device)
         undo.callback(_undo, netlink.set_up, device, False)
@@ -59,13 +59,13 @@ async def _bring_up(
         async with asyncio.timeout(deadline_s):
             granted = await dhcp.request_lease(link.name, link.mac, lambda: secrets.randbits(32), socket.gethostname())
     except (TimeoutError, OSError) as error:
-        note(f"{link.name}: no lease ({str(error) or f'nobody answered within {deadline_s:g} s'})")
+        note(f"{link.name}: no lease ({str(error) or f'no server answered within {deadline_s:g} s'})")
         address = _derive_link_local(link.mac)
         _add_address(device, address, MAX_LEASE_S, undo)
         return TemporaryAddress(link.name, address, "link-local")
     _add_address(device, granted.address, min(granted.lease_s, MAX_LEASE_S), undo)
     for to, via in granted.routes:
-        with contextlib.suppress(OSError):  # one that makes no sense does not cost the others
+        with contextlib.suppress(OSError):  # an invalid route does not prevent the others
             netlink.add_route(device, to, via, _METRIC, is_on_link=True)
             undo.callback(_undo, netlink.remove_route, device, to, via, _METRIC)
     note(f"{link.name}: {granted.address} from {granted.server}")
@@ -78,18 +78,18 @@ def _add_address(device: int, address: str, valid_s: int, undo: contextlib.Async
 
 
 def _undo(change: Callable[..., None], *given: object) -> None:
-    """Undo one thing; that it is gone already is what was wanted."""
+    """Undo one change; it is not an error if it is already undone."""
     with contextlib.suppress(OSError):
         change(*given)
 
 
 def is_in_use(device: str) -> bool:
-    """Whether somebody else has brought the device up: the root file system may come over it."""
+    """Whether another process has brought the device up: the root file system may be mounted over it."""
     return is_up(device) and socket.if_nametoindex(device) not in _ours
 
 
 def is_up(device: str) -> bool:
-    """Raises OSError if there is no such device."""
+    """Whether the device is up. Raises OSError if it does not exist."""
     import fcntl
     import struct
 
@@ -99,7 +99,7 @@ def is_up(device: str) -> bool:
 
 
 def is_online() -> bool:
-    """Whether the kernel has a way to other networks already: then nothing of ours must come in between."""
+    """Whether the kernel already has a default route: then this module must not interfere."""
     try:
         rows = [line.split() for line in Path("/proc/net/route").read_text().splitlines()[1:]]
     except OSError:
@@ -108,6 +108,6 @@ def is_online() -> bool:
 
 
 def _derive_link_local(mac: str) -> str:
-    """An address of the link's own, the same for the same device: RFC 3927 wants one derived from it."""
+    """Derive a link-local address from the MAC address, as RFC 3927 recommends, so that it is stable."""
     number = int.from_bytes(hashlib.sha256(mac.encode()).digest()[:4])
     return f"169.254.{1 + number % 254}.{(number >> 8) % 256}/16"

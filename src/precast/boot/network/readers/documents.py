@@ -1,4 +1,4 @@
-"""Reads a network configuration in whatever form it came: text, or values out of a cloud's answer."""
+"""Reads a network configuration of version 1 or 2, from a text or from values of a cloud's answer."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,19 +15,19 @@ _READERS = {1: v1.read, 2: v2.read}
 
 
 def read_text(name: str, text: str) -> Network:
-    """The network that a file or answer describes, as YAML or JSON. Raises InputError with the place in it."""
+    """Read the network that a YAML or JSON text describes. Raises InputError with the position."""
     source = Source(name, text)
     loaded = yaml_text.load(source)
     return read_document(Document(name, loaded.value, source, loaded.offsets))
 
 
 def read_value(name: str, value: Any) -> Network:
-    """The same for values that were read already, as a part of something larger."""
+    """Read the network from values that are already parsed, as a part of a larger document."""
     return read_document(Document(name, value))
 
 
 def read_document(document: Document) -> Network:
-    """Network config version 1 or 2, at the top or below `network`."""
+    """Read a network config of version 1 or 2, at the top or below `network`."""
     warnings: list[PrecastError] = []
     top = Field(document, document.value, (), warnings)
     if isinstance(document.value, Mapping) and "network" in document.value and "version" not in document.value:

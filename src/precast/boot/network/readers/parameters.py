@@ -1,6 +1,6 @@
-"""The parameters of bonds and bridges under version 2's names, whatever they were called where they came from.
+"""Reads the parameters of bonds and bridges, from any spelling to version 2's names.
 
-Times are numbers of what netplan counts them in: milliseconds for a bond's monitoring and delays, seconds for everything else.
+Times are in netplan's units: milliseconds for a bond's monitoring and delays, seconds for everything else.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ BOND_NAMES = {
     "primary": "primary",
 }
 BOND_PARAMETERS = frozenset(BOND_NAMES.values())
-# Known to the kernel and to version 1, and without a place in what renderers write.
+# Known to the kernel and to version 1, but not written by any renderer.
 BOND_UNUSED = frozenset(
     [
         "active-slave",
@@ -80,50 +80,52 @@ _TIMES = {
 }  # fmt: skip
 
 
-def bond(field: Field) -> dict[str, Any]:
-    """A bond's parameters, from version 1's names, the kernel's or version 2's."""
-    found: dict[str, Any] = {}
+def read_bond(field: Field) -> dict[str, Any]:
+    """Read a bond's parameters, by version 1's names, the kernel's or version 2's."""
+    values: dict[str, Any] = {}
     for name, value in field.entries():
         plain = name.removeprefix("bond-").removeprefix("bond_").replace("_", "-")
         word = plain if plain in BOND_PARAMETERS else BOND_NAMES.get(plain)
         if word is not None:
-            found[word] = _value(word, value)
-    field.check_keys(_spellings(field, BOND_PARAMETERS | BOND_UNUSED | set(BOND_NAMES), "bond"))
-    return found
+            values[word] = _read_value(word, value)
+    field.check_keys(_list_spellings(field, BOND_PARAMETERS | BOND_UNUSED | set(BOND_NAMES), "bond"))
+    return values
 
 
-def bridge(field: Field, ports: Sequence[str] = ()) -> dict[str, Any]:
-    """A bridge's parameters, from version 1's names or version 2's; one number for all its ports is one for each."""
-    found: dict[str, Any] = {}
+def read_bridge(field: Field, ports: Sequence[str] = ()) -> dict[str, Any]:
+    """Read a bridge's parameters, by version 1's names or version 2's; a single number applies to every port."""
+    values: dict[str, Any] = {}
     for name, value in field.entries():
         plain = name.removeprefix("bridge_").removeprefix("bridge-").replace("_", "-")
         word = plain if plain in BRIDGE_PARAMETERS else BRIDGE_NAMES.get(plain)
         if word is not None:
             is_one = word in _PER_PORT and not isinstance(value.value, dict | list | str)
-            found[word] = dict.fromkeys(ports, value.number()) if is_one else _value(word, value)
-    field.check_keys(_spellings(field, BRIDGE_PARAMETERS | BRIDGE_UNUSED | set(BRIDGE_NAMES), "bridge"))
-    return found
+            values[word] = dict.fromkeys(ports, value.number()) if is_one else _read_value(word, value)
+    field.check_keys(_list_spellings(field, BRIDGE_PARAMETERS | BRIDGE_UNUSED | set(BRIDGE_NAMES), "bridge"))
+    return values
 
 
-def _spellings(field: Field, known: frozenset[str] | set[str], prefix: str) -> set[str]:
-    """The names as this field spells them, so that a warning offers what would be taken."""
+def _list_spellings(field: Field, known: frozenset[str] | set[str], prefix: str) -> set[str]:
+    """Return the known names in the spelling of this field, so that a warning suggests valid ones."""
     names = {name for name, _ in field.entries()}
-    spelled = {spelling for one in known for spelling in (one, f"{prefix}-{one}", f"{prefix}-{one.replace('-', '_')}")}
-    spelled |= {f"{prefix}_{one}" for one in known} | {f"{prefix}_{one.replace('-', '_')}" for one in known}
+    spelled = {
+        spelling for name in known for spelling in (name, f"{prefix}-{name}", f"{prefix}-{name.replace('-', '_')}")
+    }
+    spelled |= {f"{prefix}_{name}" for name in known} | {f"{prefix}_{name.replace('-', '_')}" for name in known}
     style = f"{prefix}_" if any(name.startswith(f"{prefix}_") for name in names) else f"{prefix}-"
     is_prefixed = any(name.startswith(style) for name in names)
-    return (spelled & names) | {one for one in spelled if one.startswith(style) == is_prefixed}
+    return (spelled & names) | {spelling for spelling in spelled if spelling.startswith(style) == is_prefixed}
 
 
-def _value(word: str, field: Field) -> Any:
+def _read_value(word: str, field: Field) -> Any:
     if word == "mode":
-        return Field.choice(_with(field, _NUMBERED_MODES.get(str(field.value), field.value)), *_MODES)
+        return Field.choice(_set_value(field, _NUMBERED_MODES.get(str(field.value), field.value)), *_MODES)
     if word in _FLAGS:
         return field.flag()
     if word in _LISTS:
         return list(field.ips())
     if word in _PER_PORT:
-        return _per_port(field)
+        return _read_per_port(field)
     if word in _COUNTS:
         return field.number()
     if word in _TIMES:
@@ -133,20 +135,20 @@ def _value(word: str, field: Field) -> Any:
     return field.text()
 
 
-def _with(field: Field, value: Any) -> Field:
+def _set_value(field: Field, value: Any) -> Field:
     field.value = value
     return field
 
 
-def _per_port(field: Field) -> dict[str, int]:
+def _read_per_port(field: Field) -> dict[str, int]:
     """Version 1 writes `- eth0 75`, version 2 `eth0: 75`."""
     if isinstance(field.value, dict):
         return {name: value.number() for name, value in field.entries()}
-    found = {}
+    numbers = {}
     rows = field.items() if isinstance(field.value, list) else [field]
     for row in rows:
         port, _, number = row.text().partition(" ")
         if not (number.isascii() and number.strip().isdecimal()):
-            raise row.wrong("a port and a number", "write `- eth0 75`")
-        found[port] = int(number)
-    return found
+            raise row.make_error("a port and a number", "write `- eth0 75`")
+        numbers[port] = int(number)
+    return numbers

@@ -1,8 +1,8 @@
-"""Reads network config version 1: a list of devices with their subnets, and of name servers and routes for all of them.
+"""Reads network config version 1: a list of devices with their subnets, and of name servers and routes for all devices.
 
-What version 1 leaves open is settled as cloud-init does: an address without a prefix is in a /24, or a /64; a subnet without a type
-that has an address is static. A name server that names no device is given to every device that has or gets an address and has no name
-servers yet. A route that stands alone goes to the device that reaches its gateway.
+Where version 1 is ambiguous, this follows cloud-init: an address without a prefix is in a /24, or a /64; a subnet with an address and
+without a type is static. A name server without an interface is added to every device that has an address and no name servers. A
+top-level route belongs to the device that reaches its gateway.
 """
 
 import ipaddress
@@ -14,7 +14,7 @@ from precast.boot.network import issues
 from precast.boot.network.model import Device, Kind, Match, Network, Overrides, Route, Start
 from precast.boot.network.readers import parameters
 from precast.boot.network.readers.fields import Field
-from precast.boot.network.readers.v2 import default_for
+from precast.boot.network.readers.v2 import default_route_for
 
 _KINDS = {
     "physical": Kind.ETHERNET,
@@ -58,7 +58,7 @@ _PREFIX4, _PREFIX6 = 24, 64
 
 
 def read(top: Field) -> Network:
-    """The network that the map with `version: 1` describes. Raises InputError BOOTNET-*."""
+    """Read the network that a map with `version: 1` describes. Raises InputError BOOTNET-*."""
     top.check_keys({"version", "config"})
     rows = top.need("config").items()
     devices: dict[str, Device] = {}
@@ -70,18 +70,18 @@ def read(top: Field) -> Network:
             servers.append(row)
         elif word == "route":
             routes.append(row)
-        elif word != "loopback":  # every machine has that one by itself
-            device = _device(row, word)
+        elif word != "loopback":  # every machine has one without configuration
+            device = _read_device(row, word)
             devices[device.id] = device
     for row in rows:
         _check_names(row, devices)
-    _give_servers(servers, devices)
+    _distribute_servers(servers, devices)
     for row in routes:
-        _give_route(row, devices)
+        _assign_route(row, devices)
     return Network(tuple(devices.values()), warnings=tuple(top.warnings))
 
 
-def _device(row: Field, word: str) -> Device:
+def _read_device(row: Field, word: str) -> Device:
     row.check_keys(_COMMON | _OWN[word])
     kind = _KINDS[word]
     name = row.need("name").device_name()
@@ -99,31 +99,31 @@ def _device(row: Field, word: str) -> Device:
         is_critical=row.read("keep_configuration", Field.flag, False),
         has_wakeonlan=row.read("wakeonlan", Field.flag, False),
         interfaces=row.words(f"{word}_interfaces"),
-        parameters=_parameters(given, kind),
+        parameters=_read_parameters(given, kind),
         vlan_id=row.need("vlan_id").vlan() if kind is Kind.VLAN else None,
         vlan_link=row.need("vlan_link").text() if kind is Kind.VLAN else None,
     )
-    for subnet in row.listed("subnets"):
-        device = _with_subnet(device, subnet)
+    for subnet in row.list_items("subnets"):
+        device = _add_subnet(device, subnet)
     return device
 
 
-def _parameters(given: Field | None, kind: Kind) -> dict[str, Any]:
+def _read_parameters(given: Field | None, kind: Kind) -> dict[str, Any]:
     if given is None:
         return {}
-    return parameters.bond(given) if kind is Kind.BOND else parameters.bridge(given)
+    return parameters.read_bond(given) if kind is Kind.BOND else parameters.read_bridge(given)
 
 
-def _with_subnet(device: Device, subnet: Field) -> Device:
-    """The device with what one of its subnets adds."""
+def _add_subnet(device: Device, subnet: Field) -> Device:
+    """Return the device with the settings of one of its subnets added."""
     subnet.check_keys(_SUBNET)
-    word = subnet.read("type", lambda one: one.choice(*_TYPES), "static" if subnet.get("address") else "manual")
+    word = subnet.read("type", lambda field: field.choice(*_TYPES), "static" if subnet.get("address") else "manual")
     metric = subnet.maybe("metric", Field.number)
     changed: dict[str, Any] = {
-        "nameservers": _joined(device.nameservers, subnet.servers("dns_nameservers")),
-        "search": _joined(device.search, subnet.words("dns_search")),
+        "nameservers": _join(device.nameservers, subnet.servers("dns_nameservers")),
+        "search": _join(device.search, subnet.words("dns_search")),
     }
-    ways = [_route(one) for one in subnet.listed("routes")]
+    ways = [_read_route(route) for route in subnet.list_items("routes")]
     if word in _DHCP4:
         changed |= {"dhcp4": True, "overrides4": Overrides(route_metric=metric)}
     elif word in _DHCP6:
@@ -131,30 +131,30 @@ def _with_subnet(device: Device, subnet: Field) -> Device:
     elif word in _RA:
         changed["accept_ra"] = True
     elif word != "manual":
-        changed["addresses"] = _joined(device.addresses, (_cidr(subnet.need("address"), subnet),))
+        changed["addresses"] = _join(device.addresses, (_read_cidr(subnet.need("address"), subnet),))
         if gateway := subnet.maybe("gateway", Field.ip):
-            ways.insert(0, Route(default_for(gateway), gateway, metric))
+            ways.insert(0, Route(default_route_for(gateway), gateway, metric))
     changed["routes"] = (*device.routes, *(way for way in ways if way not in device.routes))
-    if control := subnet.maybe("control", lambda one: one.choice("auto", "manual", "hotplug")):
+    if control := subnet.maybe("control", lambda field: field.choice("auto", "manual", "hotplug")):
         changed["start"] = Start(control)
     return msgspec.structs.replace(device, **changed)
 
 
-def _joined(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+def _join(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*old, *new)))
 
 
-def _cidr(address: Field, beside: Field, is_network: bool = False) -> str:
-    """An address with the prefix that it has, that `netmask` says (a mask or a length), or that is usual."""
+def _read_cidr(address: Field, beside: Field, is_network: bool = False) -> str:
+    """Return an address with its own prefix, or that of `netmask` (a mask or a length), or the default."""
     text = address.text()
     netmask = beside.get("netmask")
     if "/" not in text:
-        bits = _prefix(netmask) if netmask is not None else _PREFIX6 if ":" in text else _PREFIX4
+        bits = _read_prefix(netmask) if netmask is not None else _PREFIX6 if ":" in text else _PREFIX4
         address.value = f"{address.ip()}/{bits}"
     return address.network() if is_network else address.interface_address()
 
 
-def _prefix(field: Field) -> int:
+def _read_prefix(field: Field) -> int:
     text = field.text().removeprefix("/")
     if text.isascii() and text.isdigit():
         return field.number(0, 128)
@@ -165,20 +165,22 @@ def _prefix(field: Field) -> int:
         if int(value) != ((1 << bits) - 1) << (width - bits):
             raise ValueError
     except ValueError:
-        raise field.wrong("a netmask", "write 255.255.255.0, ffff:ffff:ffff:ffff::, or the number of bits") from None
+        raise field.make_error(
+            "a netmask", "write 255.255.255.0, ffff:ffff:ffff:ffff::, or the number of bits"
+        ) from None
     return bits
 
 
-def _route(row: Field) -> Route:
+def _read_route(row: Field) -> Route:
     row.check_keys(_ROUTE)
     gateway = row.maybe("gateway", Field.ip)
     where = row.get("network") or row.need("destination")
-    to = default_for(gateway) if _is_everything(where, row) else _cidr(where, row, is_network=True)
+    to = default_route_for(gateway) if _is_everything(where, row) else _read_cidr(where, row, is_network=True)
     return Route(to, gateway, row.maybe("metric", Field.number))
 
 
 def _is_everything(field: Field, beside: Field) -> bool:
-    """0.0.0.0 and :: without a prefix mean every address there is."""
+    """Whether a destination means every address, as 0.0.0.0 and :: without a prefix do."""
     text = field.text()
     if text == "default" or "/" in text or beside.get("netmask") is not None:
         return text == "default"
@@ -186,18 +188,18 @@ def _is_everything(field: Field, beside: Field) -> bool:
 
 
 def _check_names(row: Field, devices: dict[str, Device]) -> None:
-    """What stands on other devices names ones that are configured."""
-    asked = [item for name in ("bond_interfaces", "bridge_interfaces") for item in row.listed(name)]
-    asked += [found for name in ("vlan_link", "interface") if (found := row.get(name)) is not None]
-    for one in asked:
-        if one.text() not in devices:
-            raise one.error(
-                issues.UNKNOWN_DEVICE, path=one.shown, device=one.value, names=", ".join(sorted(devices)) or "none"
+    """Check that bonds, bridges and VLANs refer to configured devices."""
+    asked = [item for name in ("bond_interfaces", "bridge_interfaces") for item in row.list_items(name)]
+    asked += [entry for name in ("vlan_link", "interface") if (entry := row.get(name)) is not None]
+    for field in asked:
+        if field.text() not in devices:
+            raise field.error(
+                issues.UNKNOWN_DEVICE, path=field.label, device=field.value, names=", ".join(sorted(devices)) or "none"
             )
 
 
-def _give_servers(rows: list[Field], devices: dict[str, Device]) -> None:
-    """Servers and search domains to the device they name; those of no device to every one with an address that has none."""
+def _distribute_servers(rows: list[Field], devices: dict[str, Device]) -> None:
+    """Add servers and search domains to the device they name, or else to every device with an address and without own ones."""
     for row in rows:
         row.check_keys({"type", "address", "search", "interface"})
     named = [row for row in rows if row.get("interface") is not None]
@@ -215,21 +217,21 @@ def _add_servers(row: Field, devices: dict[str, Device], name: str, is_server: b
     servers, search = row.need("address").ips(), row.words("search")
     devices[name] = msgspec.structs.replace(
         device,
-        nameservers=_joined(device.nameservers, servers if is_server else ()),
-        search=_joined(device.search, search if is_search else ()),
+        nameservers=_join(device.nameservers, servers if is_server else ()),
+        search=_join(device.search, search if is_search else ()),
     )
 
 
-def _give_route(row: Field, devices: dict[str, Device]) -> None:
-    route = _route(row)
+def _assign_route(row: Field, devices: dict[str, Device]) -> None:
+    route = _read_route(row)
     gateway = row.need("gateway").ip()
     reaching = [device for device in devices.values() if any(_is_in(gateway, address) for address in device.addresses)]
     if not reaching:
         reaching = [device for device in devices.values() if device.addresses] or list(devices.values())
         if not reaching:
-            raise row.error(issues.UNKNOWN_DEVICE, path=row.shown, device=f"of {gateway}", names="none")
+            raise row.error(issues.UNKNOWN_DEVICE, path=row.label, device=f"of {gateway}", names="none")
         device_id = reaching[0].id
-        row.warnings.append(row.error(issues.NOT_REACHED, path=row.shown, gateway=gateway, device=device_id))
+        row.warnings.append(row.error(issues.NOT_REACHED, path=row.label, gateway=gateway, device=device_id))
         route = msgspec.structs.replace(route, on_link=True)
     device = reaching[0]
     devices[device.id] = msgspec.structs.replace(device, routes=(*device.routes, route))

@@ -1,4 +1,4 @@
-"""Reads network config version 2: netplan's own form, as cloud-init takes it."""
+"""Reads network config version 2: netplan's own format, as cloud-init accepts it."""
 
 import ipaddress
 import re
@@ -32,7 +32,7 @@ _EVERY = frozenset(
         "activation-mode",
     ]
 )
-# What netplan knows besides and no other renderer gets: it is handed through.
+# Settings that only netplan supports; they are passed through to it.
 _FURTHER = frozenset(
     [
         "dhcp-identifier",
@@ -87,12 +87,12 @@ _RULE = frozenset(["from", "to", "table", "priority", "mark", "type-of-service"]
 
 
 def read(top: Field) -> Network:
-    """The network that the map with `version: 2` describes. Raises InputError BOOTNET-*."""
+    """Read the network that a map with `version: 2` describes. Raises InputError BOOTNET-*."""
     devices: list[Device] = []
     sections: dict[str, Any] = {}
     for name, section in top.entries():
         if name in _SECTIONS:
-            devices += [_device(one, field, _SECTIONS[name]) for one, field in section.entries()]
+            devices += [_read_device(device_id, field, _SECTIONS[name]) for device_id, field in section.entries()]
         elif name in _ONLY_NETPLAN and section.value:
             sections[name] = section.value
     top.check_keys({"version", "renderer", *_SECTIONS, *_ONLY_NETPLAN})
@@ -102,74 +102,78 @@ def read(top: Field) -> Network:
 
 
 def _check_names(network: Network, top: Field) -> None:
-    """Bonds, bridges and vlans stand on devices that are configured too, or are netplan's own."""
+    """Check that bonds, bridges and VLANs refer to configured devices, or to devices of netplan's own sections."""
     elsewhere = {name for section in network.sections.values() if isinstance(section, dict) for name in section}
     known = {device.id for device in network.devices} | elsewhere
     for section, kind in _SECTIONS.items():
         given = top.get(section)
         for name, field in given.entries() if given else ():
-            for one in [field.need("link")] if kind is Kind.VLAN else field.listed("interfaces"):
-                if one.text() not in known:
+            for item in [field.need("link")] if kind is Kind.VLAN else field.list_items("interfaces"):
+                if item.text() not in known:
                     names = ", ".join(sorted(known - {name}))
-                    raise one.error(issues.UNKNOWN_DEVICE, path=one.shown, device=one.value, names=names)
+                    raise item.error(issues.UNKNOWN_DEVICE, path=item.label, device=item.value, names=names)
 
 
-def _device(name: str, field: Field, kind: Kind) -> Device:
-    is_label = kind is Kind.ETHERNET and field.get("match") is not None  # it names a definition, and no device
+def _read_device(name: str, field: Field, kind: Kind) -> Device:
+    is_label = kind is Kind.ETHERNET and field.get("match") is not None  # the key is a label, not a device name
     if not (_LABEL if is_label else _NAME).fullmatch(name):
         field.value = name
-        raise field.wrong("the name of a device", "use at most 15 characters, without blanks, slashes and colons")
+        raise field.make_error("the name of a device", "use at most 15 characters, without blanks, slashes and colons")
     field.check_keys(_EVERY | _FURTHER | _OWN[kind])
     further = {key: value.value for key, value in field.entries() if key in _FURTHER}
     dns = field.get("nameservers")
     if dns is not None:
         dns.check_keys({"addresses", "search"})
-    mode = field.maybe("activation-mode", lambda one: one.choice("manual", "off"))
+    mode = field.maybe("activation-mode", lambda field: field.choice("manual", "off"))
     return Device(
         id=name,
         kind=kind,
-        match=field.maybe("match", _match) if kind is Kind.ETHERNET else None,
+        match=field.maybe("match", _read_match) if kind is Kind.ETHERNET else None,
         set_name=field.maybe("set-name", Field.device_name),
         mac=field.maybe("macaddress", Field.mac),
         mtu=field.maybe("mtu", Field.mtu),
         ipv6_mtu=field.maybe("ipv6-mtu", Field.mtu),
         dhcp4=field.read("dhcp4", Field.flag, False),
         dhcp6=field.read("dhcp6", Field.flag, False),
-        overrides4=field.read("dhcp4-overrides", _overrides, Overrides()),
-        overrides6=field.read("dhcp6-overrides", _overrides, Overrides()),
+        overrides4=field.read("dhcp4-overrides", _read_overrides, Overrides()),
+        overrides6=field.read("dhcp6-overrides", _read_overrides, Overrides()),
         accept_ra=field.maybe("accept-ra", Field.flag),
-        addresses=tuple(_address(one) for one in field.listed("addresses")),
-        routes=_routes(field),
-        rules=tuple(_rule(one) for one in field.listed("routing-policy")),
+        addresses=tuple(_read_address(address) for address in field.list_items("addresses")),
+        routes=_read_routes(field),
+        rules=tuple(_read_rule(rule) for rule in field.list_items("routing-policy")),
         nameservers=dns.servers("addresses") if dns else (),
         search=dns.words("search") if dns else (),
-        link_local=field.maybe("link-local", lambda one: tuple(item.choice("ipv4", "ipv6") for item in one.items())),
+        link_local=field.maybe(
+            "link-local", lambda field: tuple(item.choice("ipv4", "ipv6") for item in field.items())
+        ),
         is_optional=field.read("optional", Field.flag, False),
         is_critical=field.read("critical", Field.flag, False),
         has_wakeonlan=field.read("wakeonlan", Field.flag, False),
         start=Start.MANUAL if mode else Start.AUTO,
         interfaces=field.words("interfaces"),
-        parameters=_parameters(field, kind),
+        parameters=_read_parameters(field, kind),
         vlan_id=field.need("id").vlan() if kind is Kind.VLAN else None,
         vlan_link=field.need("link").text() if kind is Kind.VLAN else None,
         further=further,
     )
 
 
-def _parameters(field: Field, kind: Kind) -> dict[str, Any]:
+def _read_parameters(field: Field, kind: Kind) -> dict[str, Any]:
     given = field.get("parameters")
     if given is None or kind not in (Kind.BOND, Kind.BRIDGE):
         return {}
-    return parameters.bond(given) if kind is Kind.BOND else parameters.bridge(given, field.words("interfaces"))
+    return (
+        parameters.read_bond(given) if kind is Kind.BOND else parameters.read_bridge(given, field.words("interfaces"))
+    )
 
 
-def _match(field: Field) -> Match:
+def _read_match(field: Field) -> Match:
     field.check_keys({"name", "macaddress", "driver"})
     return Match(field.maybe("name", Field.text), field.maybe("macaddress", Field.mac), field.words("driver"))
 
 
-def _address(field: Field) -> str:
-    """An address; netplan also has it as a map from the address to a label and a lifetime."""
+def _read_address(field: Field) -> str:
+    """Read an address; netplan also allows a map from the address to a label and a lifetime."""
     if isinstance(field.value, dict):
         for text, _ in field.entries():
             field.value = text
@@ -177,7 +181,7 @@ def _address(field: Field) -> str:
     return field.interface_address()
 
 
-def _overrides(field: Field) -> Overrides:
+def _read_overrides(field: Field) -> Overrides:
     field.check_keys(_OVERRIDES)
     domains = field.get("use-domains")
     return Overrides(
@@ -193,18 +197,18 @@ def _overrides(field: Field) -> Overrides:
     )
 
 
-def _routes(field: Field) -> tuple[Route, ...]:
-    gateways = [found for name in ("gateway4", "gateway6") if (found := field.get(name)) is not None]
-    ways = [Route(default_for(gateway.ip()), gateway.ip()) for gateway in gateways]
-    return (*ways, *(_route(one) for one in field.listed("routes")))
+def _read_routes(field: Field) -> tuple[Route, ...]:
+    gateways = [entry for name in ("gateway4", "gateway6") if (entry := field.get(name)) is not None]
+    ways = [Route(default_route_for(gateway.ip()), gateway.ip()) for gateway in gateways]
+    return (*ways, *(_read_route(route) for route in field.list_items("routes")))
 
 
-def _route(field: Field) -> Route:
+def _read_route(field: Field) -> Route:
     field.check_keys(_ROUTE)
     via = field.maybe("via", Field.ip)
     to = field.need("to")
     return Route(
-        default_for(via) if to.value == "default" else to.network(),
+        default_route_for(via) if to.value == "default" else to.network(),
         via,
         field.maybe("metric", Field.number),
         field.read("on-link", Field.flag, False),
@@ -216,7 +220,7 @@ def _route(field: Field) -> Route:
     )
 
 
-def _rule(field: Field) -> Rule:
+def _read_rule(field: Field) -> Rule:
     field.check_keys(_RULE)
     return Rule(
         field.maybe("from", Field.network),
@@ -228,6 +232,6 @@ def _rule(field: Field) -> Rule:
     )
 
 
-def default_for(gateway: str | None) -> str:
-    """The default route in the gateway's family; without a gateway that of IPv4."""
+def default_route_for(gateway: str | None) -> str:
+    """Return the default route of the gateway's family; without a gateway that of IPv4."""
     return "::/0" if gateway is not None and ipaddress.ip_address(gateway).version == 6 else "0.0.0.0/0"

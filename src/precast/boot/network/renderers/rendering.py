@@ -1,4 +1,4 @@
-"""What a renderer makes: whole files with their places, for one tool that configures networks."""
+"""The output of a renderer: whole files with their paths, for one network tool."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,7 +11,7 @@ PUBLIC, PRIVATE = 0o644, 0o600
 
 
 class RenderedFile(NamedTuple):
-    """A file to be: its path below the root, without a leading slash."""
+    """A file to write: its path below the root, without a leading slash."""
 
     path: str
     text: str
@@ -19,7 +19,7 @@ class RenderedFile(NamedTuple):
 
 
 class Rendering(NamedTuple):
-    """All files for a network, and what could not be said in them."""
+    """All files for a network, and warnings about settings that they cannot express."""
 
     files: list[RenderedFile]
     warnings: list[PrecastError]
@@ -28,13 +28,13 @@ class Rendering(NamedTuple):
 Render = Callable[[Network], Rendering]
 
 
-def file_name(device: Device) -> str:
-    """A device's id as a part of a file name."""
+def make_file_name(device: Device) -> str:
+    """Return a device's id as a part of a file name."""
     return "".join(char if char.isalnum() or char in "-_." else "_" for char in device.id)
 
 
 def format_sections(parts: list[tuple[str, list[tuple[str, object]]]]) -> str:
-    """An INI text in which a key may come again, as systemd and NetworkManager read it; empty sections are left out."""
+    """Return an INI text with repeatable keys, as systemd and NetworkManager read it; empty sections are left out."""
     texts = []
     for name, rows in parts:
         lines = [f"{key}={format_value(value)}\n" for key, value in rows if value is not None]

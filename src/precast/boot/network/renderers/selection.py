@@ -1,6 +1,6 @@
-"""Which tool configures the network below a root: the first of an order that is installed there.
+"""Selects the tool that configures the network below a root: the first installed one, in a fixed order.
 
-netplan, ifupdown and NetworkManager are there because somebody chose them; networkd comes with systemd, so it is last.
+netplan, ifupdown and NetworkManager are only installed on purpose; networkd comes with systemd, so it is last.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ RENDERERS: dict[str, Render] = {
     "network-manager": keyfile.render,
     "networkd": networkd.render,
 }
-# Each is there if one of these files is.
+# A tool is installed if one of these files exists.
 _EVIDENCE = {
     "netplan": ("usr/sbin/netplan", "sbin/netplan"),
     "eni": ("usr/sbin/ifup", "sbin/ifup"),
     "network-manager": ("usr/sbin/NetworkManager", "usr/bin/NetworkManager"),
     "networkd": ("usr/lib/systemd/systemd-networkd", "lib/systemd/systemd-networkd"),
 }
-# Files that are ours by their names. What an earlier instance's network left there and this one's does not write is removed.
+# The paths of our files. Files of an earlier instance that the current network does not write are removed.
 _OURS = (
     netplan.PATH,
     eni.PATH,
@@ -34,7 +34,7 @@ _OURS = (
 
 
 def choose_renderer(root: Path, order: Sequence[str] = ()) -> str:
-    """The name of the renderer. Raises NotFoundError BOOTNET-020 if none is installed, InputError BOOTNET-021."""
+    """Return the name of the renderer. Raises NotFoundError BOOTNET-020 if none is installed, InputError BOOTNET-021."""
     for name in order:
         if name not in RENDERERS:
             raise issues.UNKNOWN_RENDERER.error(name=name, names=", ".join(RENDERERS))
@@ -46,10 +46,10 @@ def choose_renderer(root: Path, order: Sequence[str] = ()) -> str:
 
 
 def find_stale_files(root: Path, files: Sequence[RenderedFile]) -> list[str]:
-    """Paths of files of ours below the root that are not among these. A file without our first line is somebody else's."""
+    """Return the paths of our files below the root that are not among `files`. A file without our header is not ours."""
     wanted = {file.path for file in files}
-    found = {str(path.relative_to(root)) for pattern in _OURS for path in root.glob(pattern)}
-    return sorted(path for path in found - wanted if _is_ours(root / path))
+    paths = {str(path.relative_to(root)) for pattern in _OURS for path in root.glob(pattern)}
+    return sorted(path for path in paths - wanted if _is_ours(root / path))
 
 
 def _is_ours(path: Path) -> bool:

@@ -1,0 +1,1 @@
+"""The catalogs and tools that bench/apply.py measures."""

@@ -204,8 +204,8 @@ def exit_codes_page() -> str:
             MADE_BY,
             "# Exit codes\n",
             "0 is success. 130 is an interrupt (Ctrl-C). 64 and above are errors, by their kind, as in `sysexits.h`",
-            "([why](../decisions/0007-take-exit-codes-from-sysexits-h.md)); the message"
-            " has a code of its own ([errors](errors.md)). `75` means",
+            "([why](../decisions/0007-take-exit-codes-from-sysexits-h.md)); the message",
+            "has a code of its own ([errors](errors.md)). `75` means",
             '"try again later", and nothing else does.\n',
             _table(["exit code", "kind of error", "worth a retry"], sorted(kinds)),
             "1 to 6 are what a command found, though nothing went wrong:\n",

@@ -14,7 +14,7 @@ from precast.base.clock import Clock
 class RequestLimits(NamedTuple):
     """How much a caller may request, and how long the parts of a request may take."""
 
-    # Requests per second for each caller; a burst is the requests of this many seconds.
+    # Requests per second for each caller, which a server takes from its settings; a burst is the requests of this many seconds.
     rate: float = 100.0
     burst_s: float = 4.0
     # An unauthenticated address may be a fleet behind one address translation, each node of which connects once.

@@ -18,7 +18,7 @@ _NAMES = (
     "network", "scripts", "user_commands", "injected_files", "write_files", "hostnames", "users", "passwords",
     "platform_credentials", "ssh", "ssh_import_id", "random_seed", "localisation", "resolv_conf", "certificates", "apt",
     "repositories", "packages", "ntp", "rsyslog", "wireguard", "ec2_metadata", "root_growth", "disks", "mounts", "snaps", "lxd",
-    "enrolment", "platform_readiness", "completion", "outputs", "power", "frequencies",
+    "enrolment", "platform_readiness", "final_stage", "outputs", "power", "frequencies",
 )  # fmt: skip
 
 

@@ -97,7 +97,7 @@ class Progress:
         print(f"{step.node:<{self._columns}}  {word}  {self._describe_step(step)}".rstrip(), flush=True)
 
     def show_note(self, text: str) -> None:
-        """Print a note about watching itself to standard error."""
+        """Print a note to standard error, such as that the server is not reachable at present."""
         self.clear_bar()
         print(f"precast: note: {visible(text)}", file=sys.stderr, flush=True)
 

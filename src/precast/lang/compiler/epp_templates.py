@@ -37,7 +37,7 @@ def translate_template(source: Source) -> TemplateCode:
 
 
 def render(compilation: "Compilation", scope: Scope, source: Source, parameters: Hash | None, inline: bool) -> Any:
-    """Render a template: a String, an unknown value, or a Sensitive if the output contains one."""
+    """Render a template: a String; a value that is filled in later if the output contains one (`catalog.unknown`); or a Sensitive."""
     code = translate_template(source)
     sees_local = inline and code.parameters is None and parameters is None
     inner = scope.inner({}) if sees_local else Scope(compilation, scope.frame, compilation.top, {})

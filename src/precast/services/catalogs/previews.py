@@ -10,8 +10,8 @@ from precast.catalog.diff import CatalogDiff, compare_catalogs
 from precast.catalog.skeleton import Skeleton
 from precast.services.catalogs import issues
 from precast.services.catalogs.releases import NAMES_SHOWN
-from precast.services.catalogs.selection import select_staged
 from precast.services.catalogs.skeletons import Skeletons
+from precast.services.catalogs.staged_selection import select_staged
 from precast.services.query.targets import TargetService
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.released import Release

@@ -9,7 +9,7 @@ that content from being deleted: no catalog can be staged, and so none released,
 from collections.abc import Mapping, Sequence
 
 from precast.services.catalogs.releases import ReleaseCause, Releases
-from precast.services.catalogs.selection import read_served
+from precast.services.catalogs.staged_selection import read_served
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.staged import StagedCatalog
 from precast.store.code.environments import Environments

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from precast.services import texts
 from precast.services.catalogs.releases import ReleaseCause, Releases
-from precast.services.catalogs.selection import select_staged
+from precast.services.catalogs.staged_selection import select_staged
 from precast.services.query.targets import TargetService
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.released import Release

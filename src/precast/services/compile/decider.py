@@ -212,7 +212,10 @@ class DecisionService:
             raise PrunedChains({used[chain] for chain in gone})
 
     def _request_outdated(self, node_inputs: Sequence[NodeInput]) -> Transaction[None]:
-        """Request another decision for nodes whose facts have changed meanwhile: the intake judged that change by an older trace."""
+        """Request another decision for nodes whose facts have changed since this one read them.
+
+        The fact intake compared that change with what the node's earlier catalog had read, which may be less than the new one read.
+        """
         digests_now = yield from find_digests([node_input.node for node_input in node_inputs])
         outdated = [
             node_input.node for node_input in node_inputs if digests_now.get(node_input.node) != node_input.facts_digest

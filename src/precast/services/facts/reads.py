@@ -22,10 +22,11 @@ MAX_CACHED = 4_096
 class CatalogReads(Protocol):
     """Knows which facts the catalogs of nodes were compiled from; None where that is not known."""
 
-    def of(self, node: str) -> Transaction[FactReads | None]: ...
+    def of(self, node: str) -> Transaction[FactReads | None]:
+        """The facts that a node's catalog was compiled from."""
 
     def lock_reads(self, nodes: Sequence[str]) -> Transaction[dict[str, FactReads | None]]:
-        """The same for many nodes; their rows are locked until the commit."""
+        """The facts that the catalog of each node was compiled from. Their staged catalogs are locked until the commit."""
 
 
 class TracedReads:
@@ -41,7 +42,10 @@ class TracedReads:
         return None if staged is None else (yield from self._reads(staged.chain))
 
     def lock_reads(self, nodes: Sequence[str]) -> Transaction[dict[str, FactReads | None]]:
-        """The same for many nodes; the rows of their staged catalogs are locked until the commit."""
+        """The facts that the catalog of each node was compiled from; None if that is not known, or if the node waits for a compile.
+
+        The rows of the staged catalogs are locked until the commit.
+        """
         chains = yield from self._catalogs.staged.lock_chains(nodes)
         waiting = yield from self._traces.find_branches(nodes)
         reads: dict[str, FactReads | None] = {}

@@ -47,7 +47,7 @@ class TraceTree:
         return NodeAnswers(node, self._store, self.constants).answer(question)
 
     def add_chain(self, branch_point: BranchPoint, chain: Chain) -> None:
-        """Cache the chain that begins at a branch point. Raises NotLoaded."""
+        """Cache the chain of reads that begins at a branch point. Raises NotLoaded if a file that it read is not in memory."""
         self._walker.add_chain(branch_point, chain)
 
     def add_content(self, digest: Digest, content: bytes) -> None:

@@ -101,7 +101,7 @@ class Streams:
         return await self._database.write(self.append_records, stream, bodies)
 
     def append_records(self, stream: str, bodies: Sequence[bytes]) -> Transaction[int]:
-        """Append records as part of another transaction; as `append`."""
+        """Append records within the caller's transaction; the number of the last one. Raises STREAM-001 if the stream is full."""
         last: int
         ((last, trimmed),) = yield NUMBER(stream=stream, count=len(bodies))
         if last - trimmed > self._max_records:

@@ -1,4 +1,4 @@
-"""Bodies of queries about nodes, resources in released catalogs and reports, and the table that answers them."""
+"""Bodies of queries about nodes, resources in released catalogs and reports, and of the answer: columns and rows."""
 
 from typing import Any
 

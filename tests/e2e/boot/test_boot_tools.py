@@ -157,7 +157,7 @@ def test_machine_stays_up_if_it_is_not_to_go_down(tmp_path: Path, given: str, re
 def test_machine_is_rebooted_if_packages_need_it(tmp_path: Path) -> None:
     before = "touch /run/reboot-required"
     _, calls = noted(tmp_path, "package_reboot_if_required: true\n", ("shutdown",), before, WAIT)
-    assert calls == ["shutdown -r now packages that were installed need it"]
+    assert calls == ["shutdown -r now installed packages need a reboot"]
 
 
 @overlaid

@@ -18,7 +18,7 @@ def test_demo_without_a_terminal_shows_every_scene_and_ends_by_itself() -> None:
     assert "\033" not in done.stdout, "no colours and no moving bars without a terminal"
     for scene in (
         "The store",
-        "Moving house",
+        "Migration",
         "The work queue on SQLite",
         "The work queue on PostgreSQL",
         "The net kernel",
@@ -29,5 +29,5 @@ def test_demo_without_a_terminal_shows_every_scene_and_ends_by_itself() -> None:
         "Catalogs",
     ):
         assert f"━━ {scene}" in done.stdout
-    assert "not true" not in done.stdout
+    assert "the demo failed" not in done.stdout
     assert done.stderr == ""

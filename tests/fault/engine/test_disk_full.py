@@ -82,7 +82,7 @@ def test_agents_store_on_a_full_disk_keeps_a_record_whole_or_not_at_all(tmp_path
         if outcome["code"]:
             assert outcome["code"] == "AGENT-010"
             assert "full" in outcome["message"]
-            assert "the space left on its disk" in outcome["message"]
+            assert "the free space on its disk" in outcome["message"]
     failed = [outcome["free_pages"] for outcome in outcomes if outcome["code"]]
     assert set(range(20)) <= set(failed)
     assert 60 not in failed

@@ -42,7 +42,7 @@ quick: bytecode  ## format, lint, types, and the tests nearest to what changed: 
 	$(BIN)/python tools/quick.py
 
 test: check bytecode  ## check, then every test but the long ones
-	$(PYTEST) $(SHORT) $(PARALLEL) tests
+	$(PYTEST) $(SHORT) $(PARALLEL) --durations=20 tests
 
 unit: bytecode  ## the tests that need no database, network or sleep
 	$(PYTEST) -n 2 tests/unit tests/spec

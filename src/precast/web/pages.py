@@ -4,13 +4,12 @@ There is no build step and no external file: a browser gets exactly the files of
 """
 
 from importlib.resources import files
-from typing import NamedTuple
 
 from aiohttp import web
 
 from precast.api.http import issues
+from precast.api.http.prepared import REQUEST_HEADERS, PreparedAnswer
 from precast.api.http.routes import PUBLIC, Call, Content, Page, route
-from precast.base import digests
 
 MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
@@ -35,50 +34,35 @@ HEADERS = {
 }
 
 
-class _File(NamedTuple):
-    body: bytes
-    media_type: str
-    digest: str
-
-
-_HEADERS = ("If-None-Match",)
-
-
 class WebPages:
     """Serves the files of the package from memory."""
 
     def __init__(self) -> None:
         self._files = {
-            file.name: _load(file.name, file.read_bytes())
+            file.name: PreparedAnswer(file.read_bytes(), _media_type(file.name), HEADERS)
             for file in files("precast.web").joinpath("static").iterdir()
             if _media_type(file.name)
         }
 
-    @route("GET", "/", PUBLIC, "The dashboard", Page, headers=_HEADERS)
+    @route("GET", "/", PUBLIC, "The dashboard", Page, headers=REQUEST_HEADERS)
     async def show_dashboard(self, call: Call) -> web.Response:
-        return _respond(self._files["index.html"], call)
+        return self._files["index.html"].respond(call)
 
     @route(
-        "GET", "/web/{file}", PUBLIC, "A file of the dashboard", Content, errors=(issues.NO_ROUTE,), headers=_HEADERS
+        "GET",
+        "/web/{file}",
+        PUBLIC,
+        "A file of the dashboard",
+        Content,
+        errors=(issues.NO_ROUTE,),
+        headers=REQUEST_HEADERS,
     )
     async def show_file(self, call: Call) -> web.Response:
         file = self._files.get(call.path["file"])
         if file is None:
             raise issues.NO_ROUTE.error()
-        return _respond(file, call)
-
-
-def _respond(file: _File, call: Call) -> web.Response:
-    headers = {**HEADERS, "ETag": f'"{file.digest}"', "Content-Type": file.media_type}
-    if call.headers.get("If-None-Match", "").strip('"') == file.digest:
-        del headers["Content-Type"]
-        return web.Response(status=304, headers=headers)
-    return web.Response(body=file.body, headers=headers)
+        return file.respond(call)
 
 
 def _media_type(name: str) -> str:
     return MEDIA_TYPES.get(name.rpartition(".")[2], "")
-
-
-def _load(name: str, body: bytes) -> _File:
-    return _File(body, _media_type(name), digests.of_bytes(body))

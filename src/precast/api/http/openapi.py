@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from precast import __version__
 from precast.api.http import issues
 from precast.api.http.routes import Content, Document, Page, Route, Routes, Text
 from precast.base.errors import CONSEQUENCES, Issue, Kind
@@ -23,10 +22,14 @@ class Problem(msgspec.Struct, frozen=True):
     hint: str
 
 
+# Of the API, as in its paths. Anybody may read the description, so it does not say which version of Precast runs.
+VERSION = "1"
+
 ALWAYS = (
     *(issues.TOO_BUSY, issues.TOO_OFTEN, issues.TOOK_TOO_LONG, issues.FAILED),
     *(store_issues.BUSY, store_issues.CONNECTION_LOST, store_issues.DISK_FULL),
 )
+
 
 _BYTES: dict[str, Any] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
@@ -47,7 +50,7 @@ def describe(routes: Routes) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "Precast",
-            "version": __version__,
+            "version": VERSION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
@@ -65,7 +68,7 @@ def _operation(route: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "summary": route.summary,
         "operationId": re.sub(r"\W+", "_", route.name.lower()).strip("_"),
-        "responses": {**_answer(route), **_problems(route)},
+        "responses": {**_answer(route), **_unchanged(route), **_problems(route)},
     }
     if route.requires.kind != "public":
         operation["security"] = [{route.requires.kind: []}]
@@ -100,9 +103,14 @@ def _answer(route: Route) -> dict[str, Any]:
     if route.answer is Page:
         return {"200": {"description": "A page.", "content": {"text/html": {"schema": {"type": "string"}}}}}
     if route.answer is Document:
-        whole = {"description": "The document.", "content": {"application/json": {"schema": {"type": "object"}}}}
-        return {"200": whole, "304": {"description": "The caller has it already."}}
+        return {
+            "200": {"description": "The document.", "content": {"application/json": {"schema": {"type": "object"}}}}
+        }
     return {"200": {"description": "Done.", "content": {"application/json": {"schema": _schema(route.answer)}}}}
+
+
+def _unchanged(route: Route) -> dict[str, Any]:
+    return {"304": {"description": "The caller has it already."}} if "If-None-Match" in route.headers else {}
 
 
 def _schema(of: Any) -> Any:

@@ -13,7 +13,7 @@ from aiohttp import HttpVersion11, web
 from aiohttp.abc import AbstractStreamWriter
 
 from precast.api.http import issues, openapi
-from precast.api.http.routes import Document, Page, Text
+from precast.api.http.routes import Document, Text
 from precast.base.errors import PrecastError
 
 
@@ -59,8 +59,7 @@ def respond(answer: Any) -> web.StreamResponse:
         return answer
     if isinstance(answer, Text):
         return web.Response(text=answer.text, headers={"Content-Type": answer.content_type})
-    if isinstance(answer, Page):
-        return web.Response(text=answer.html, content_type="text/html", headers=answer.headers)
+
     return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
 

@@ -17,7 +17,7 @@ class NodeCaller(NamedTuple):
 
     name: str
     extensions: dict[str, str]
-    serial: str
+    certificate: str  # its fingerprint
     certified_until: datetime
 
     @property
@@ -97,11 +97,8 @@ class Document(NamedTuple):
     headers: dict[str, str]
 
 
-class Page(NamedTuple):
-    """An answer in HTML, with its security headers."""
-
-    html: str
-    headers: dict[str, str]
+class Page:
+    """Marks an answer in HTML."""
 
 
 class Content:

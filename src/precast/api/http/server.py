@@ -14,13 +14,14 @@ import msgspec
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from precast.api.http import issues, openapi, reference_page
+from precast.api.http import issues
 from precast.api.http.authorisation import Authoriser, ConnectionPeer, session_cookie
 from precast.api.http.deadlines import DeadlineError, Deadlines
+from precast.api.http.descriptions import DescriptionApi
 from precast.api.http.metrics import Metrics
 from precast.api.http.quotas import Quotas
 from precast.api.http.responses import problem, respond
-from precast.api.http.routes import PUBLIC, Call, Caller, Page, Route, Routes, route
+from precast.api.http.routes import Call, Caller, Route, Routes
 from precast.api.http.routing import RouteMatch, RouteTable
 from precast.base import digests
 from precast.base.errors import DeniedError, PrecastError, UnauthenticatedError
@@ -46,7 +47,7 @@ class HttpServer:
         self._metrics = metrics
         self._quotas = quotas
         routes.collect(metrics)
-        routes.collect(self)
+        routes.collect(DescriptionApi(routes))
         self._table = RouteTable(())
         self._runner: web.ServerRunner | None = None
         self._deadline_checks: asyncio.Task[None] | None = None
@@ -79,14 +80,6 @@ class HttpServer:
             await self._runner.cleanup()
         if self._deadline_checks is not None:
             self._deadline_checks.cancel()
-
-    @route("GET", "/v1/openapi.json", PUBLIC, "This description", dict[str, Any])
-    async def describe(self, call: Call) -> dict[str, Any]:
-        return openapi.describe(self._routes)
-
-    @route("GET", "/v1/reference", PUBLIC, "This description, for people", Page)
-    async def show_reference(self, call: Call) -> Page:
-        return Page(reference_page.render(openapi.describe(self._routes)), reference_page.HEADERS)
 
     def _reject_unknown_path(self, request: web.BaseRequest) -> web.Response:
         # A path without parameters takes precedence over one with parameters that matches too, as in OpenAPI.
@@ -196,6 +189,6 @@ class HttpServer:
 
 def _credential(peer: ConnectionPeer, header: str | None) -> str:
     """A key for the presented credentials, empty if there are none. Also invalid tokens have one, so guessing tokens is rate-limited."""
-    if peer.serial is not None:
+    if peer.certificate is not None:
         return peer.quota_key
     return digests.of_bytes(header.encode()) if header else ""

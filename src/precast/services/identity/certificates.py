@@ -1,6 +1,7 @@
 """Certificate requests and certificates: parses untrusted requests, and reads the few properties that identify them."""
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
@@ -11,6 +12,8 @@ from precast.services.identity import issues
 from precast.wire.identity.names import check_name
 
 CURVE = ec.SECP256R1()
+# What reading a foreign request or certificate raises: it may have any version, key and encoding. UnicodeError is a ValueError.
+UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion)
 
 
 def read_request(pem: str) -> x509.CertificateSigningRequest:
@@ -20,7 +23,7 @@ def read_request(pem: str) -> x509.CertificateSigningRequest:
         is_signed = request.is_signature_valid
         key = request.public_key()
         name = common_name(request)
-    except (ValueError, TypeError, UnicodeEncodeError):
+    except UNREADABLE:
         raise issues.BAD_REQUEST.error(reason="it is not a certificate request in PEM") from None
     if not is_signed:
         raise issues.BAD_REQUEST.error(reason="it is not signed by its own key")

@@ -7,7 +7,7 @@ SHORT := -m "not soak"
 # Most tests wait for disks, sockets and processes, so more of them than cores run at once.
 PARALLEL := -n 3 --dist worksteal
 
-.PHONY: help venv bytecode demo quick test check unit coverage soak bench peers lock docs clean
+.PHONY: help venv bytecode demo quick test check unit coverage soak fuzz bench peers lock docs clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 10
@@ -53,6 +53,12 @@ coverage: bytecode  ## which lines unit, spec, component and contract tests reac
 soak: bytecode  ## the long figures: many crash rounds, many steps
 	$(PYTEST) -s -m soak tests
 
+FUZZ_SECONDS ?= 60
+fuzz: bytecode  ## parsers of foreign bytes, guided by coverage: FUZZ_SECONDS=60 for each; found inputs stay in .fuzz
+	@test -d .fuzz/lib || $(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes --no-deps \
+	  --target .fuzz/lib -r tests/fuzz/requirements.txt
+	PYTHONPATH=.fuzz/lib $(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
+
 bench: bytecode  ## every benchmark in full; figures go to bench/results
 	$(BIN)/python -m bench
 
@@ -68,4 +74,4 @@ docs: venv  ## write the generated reference
 	$(BIN)/python tools/reference.py
 
 clean:  ## remove what make made
-	rm -rf .venv .venv-peers .mypy_cache .pytest_cache .coverage .ruff_cache .hypothesis dist
+	rm -rf .venv .venv-peers .fuzz .mypy_cache .pytest_cache .coverage .ruff_cache .hypothesis dist

@@ -1,0 +1,5 @@
+"""All fuzz targets by name."""
+
+from tests.fuzz import archive_targets, node_targets, text_targets
+
+TARGETS = {**node_targets.TARGETS, **text_targets.TARGETS, **archive_targets.TARGETS}

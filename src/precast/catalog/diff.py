@@ -1,6 +1,7 @@
 """The difference of two catalogs: the resources that are added, removed or changed, and those that the changes refresh.
 
-Values are compared as they are in the catalog, also those that are not known yet. Sensitive values are never shown, only that they differ.
+Values are compared as they are in the catalog, also those that are not known yet. A parameter that is or contains a Sensitive is never
+shown, only that it differs.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,8 +11,8 @@ import msgspec
 
 from precast.base import canonical
 from precast.catalog.body import Body, ResourceData
+from precast.catalog.sensitive import HIDDEN, sensitive_parameters
 
-HIDDEN = "(sensitive)"
 # The types that act when they are refreshed.
 _REFRESHED = ("Service", "Exec")
 _CONTAINERS = ("Class", "Stage")
@@ -65,7 +66,7 @@ def _managed_resources(body: Body) -> Iterable[ResourceData]:
 
 def _parameters(old: ResourceData | None, new: ResourceData) -> tuple[ParameterChange, ...]:
     befores = {} if old is None else old.parameters
-    secret = {*new.sensitive_parameters, *(() if old is None else old.sensitive_parameters)}
+    secret = sensitive_parameters(new) | (frozenset() if old is None else sensitive_parameters(old))
     changes = []
     for name in sorted({*befores, *new.parameters}):
         before, after = befores.get(name, msgspec.UNSET), new.parameters.get(name, msgspec.UNSET)

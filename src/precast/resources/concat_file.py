@@ -38,14 +38,14 @@ class ConcatFile(Handler):
             name: self.resource.get(name) for name in _PASSED_ON if self.resource.get(name) is not None
         }
         own["path"] = self._path
-        secrets: frozenset[str] = frozenset()
+        secrets = self.resource.secrets
         if self._is_absent:
             own["ensure"] = "absent"
         else:
             fragments = sort_fragments(self._fragments(), self._is_numeric)
             own |= {"ensure": "file", "content": self._content(fragments)}
-            if any("content" in fragment.secrets for fragment in fragments):
-                secrets = frozenset(["content"])
+            if any(fragment.secrets for fragment in fragments):
+                secrets |= {"content"}
         file = self.resource._replace(type="file", title=self._path, parameters=own, secrets=secrets)
         return [File(file, self.node)]
 

@@ -143,6 +143,8 @@ class Handler:
     can_be_purged: ClassVar[bool] = False
     # Locks that are held while a change is applied, e.g. ("apt",); other resources are applied in parallel.
     locks: ClassVar[tuple[str, ...]] = ()
+    # Properties whose values are never shown, whatever the manifest says.
+    always_secret: ClassVar[frozenset[str]] = frozenset()
     # Kinds of snapshots that a change makes stale; None: all of them (a command or a file may change anything).
     invalidates: ClassVar[tuple[str, ...] | None] = None
 
@@ -150,6 +152,11 @@ class Handler:
         self.resource = resource
         self.node = node
         self._logs: list[tuple[str, str]] = []
+
+    @property
+    def secret_properties(self) -> frozenset[str]:
+        """The properties whose values are neither shown nor stored."""
+        return self.resource.secrets | self.always_secret
 
     @property
     def runs_user_commands(self) -> bool:

@@ -89,15 +89,22 @@ class Exec(Handler):
             result = self._start(guard)
         except PrecastError as error:
             if issues.TOO_SLOW.matches(error):
-                self.log("err", f"Check {_text(guard)} exceeded timeout")
+                self.log("err", f"Check {self._shown(guard)} exceeded timeout")
                 return False
             raise
         for line in result.output.splitlines():
-            self.log("debug", line)
+            self.log("debug", self._shown_output(line))
         return result.is_success
 
+    def _shown(self, command: Any) -> str:
+        """A command as errors show it. The programs that a command with a secret starts know the secret, so nothing of it is shown."""
+        return "[command redacted]" if self.resource.secrets else _text(command)
+
+    def _shown_output(self, line: str) -> str:
+        return "[output redacted]" if self.resource.secrets else line
+
     def _execute(self, command: Any) -> None:
-        shown = "[command redacted]" if self.resource.secrets & {"command", "environment"} else f"'{_text(command)}'"
+        shown = self._shown(command) if self.resource.secrets else f"'{_text(command)}'"
         for left in range(self._tries - 1, -1, -1):
             result = self._start(command)
             is_good = str(result.exit_code) in self._returns
@@ -113,9 +120,8 @@ class Exec(Handler):
     def _log_output(self, result: CommandResult, is_good: bool) -> None:
         logoutput = str(self.resource.get("logoutput", "on_failure"))
         if logoutput == "true" or (logoutput == "on_failure" and not is_good):
-            secret = bool(self.resource.secrets & {"command", "environment"})
             for line in result.output.splitlines():
-                self.log("notice", "[output redacted]" if secret else line)
+                self.log("notice", self._shown_output(line))
 
     def _start(self, command: Any) -> CommandResult:
         resource = self.resource
@@ -138,7 +144,8 @@ class Exec(Handler):
             return shlex.split(command)
         # As in Puppet's posix provider: a command with special characters of the shell runs in a shell, if its program exists.
         if not commands.has_program(_program(command), self.node.root, self._path or SEARCH_PATH):
-            raise issues.CANNOT_START.error(program=_program(command), reason="there is no such program")
+            program = self._shown(_program(command))
+            raise issues.CANNOT_START.error(program=program, reason="there is no such program")
         return ["/bin/sh", "-c", command]
 
     def _environment(self) -> Mapping[str, str]:
@@ -163,7 +170,7 @@ class Exec(Handler):
         if self._is_shell or self._path:
             return
         if not _program(command).startswith("/"):
-            raise issues_engine.NO_PATH.error(command=_text(command))
+            raise issues_engine.NO_PATH.error(command=self._shown(command))
 
     def _number(self, name: str, default: float) -> float:
         value = self.resource.get(name, default)

@@ -9,8 +9,10 @@ import functools
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
+from precast.base.errors import NotFoundError
 from precast.resources.contract import Change, DesiredResource, Handler, ManagedNode, State
 from precast.resources.files import (
     atomic_writes,
@@ -23,6 +25,7 @@ from precast.resources.files import (
     permissions,
     recursion,
     safe_paths,
+    safe_reads,
     sources,
 )
 from precast.resources.files.access import Access
@@ -37,7 +40,6 @@ _KINDS: Final = {
     stat.S_IFCHR: "characterSpecial",
     stat.S_IFBLK: "blockSpecial",
 }
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _REDACTED = "[redacted]"
 
 
@@ -62,21 +64,25 @@ class File(Handler):
     def read(self) -> State:
         spec = self.spec
         self._owners = owners.current(self.node)
-        path = safe_paths.resolve(self.node.root, spec.path, spec.is_followed)
         if spec.sources and not spec.is_absent:
             self._source, self._checksum = sources.find(self.node, spec.sources, spec.is_followed), None
+        self._stat = None
         try:
-            file_stat = os.stat(path) if spec.is_followed else os.lstat(path)
+            with self._find_entry() as (directory, name, there):
+                self._stat = file_stat = os.lstat(name, dir_fd=directory)
+                there.check(file_stat)
+                state = self._describe(file_stat)
+                kind = state["ensure"]
+                if kind == "link":
+                    state["target"] = os.readlink(name, dir_fd=directory)
+                elif kind == "file" and (self._audited or self._wants_content) and spec.checksum != "none":
+                    state["content"] = self._present_checksum(directory, name, there)
         except (FileNotFoundError, NotADirectoryError):
-            self._stat = None
             return {"ensure": "absent"}
-        self._stat = file_stat
-        state = self._describe(file_stat)
-        kind = state["ensure"]
-        if kind == "link":
-            state["target"] = os.readlink(path)
-        elif kind == "file" and (self._audited or self._wants_content) and self.spec.checksum != "none":
-            state["content"] = self._present_checksum(path, file_stat)
+        except NotFoundError as error:
+            if issues.NO_PARENT.matches(error):
+                return {"ensure": "absent"}
+            raise
         if self._audited:
             state |= {
                 "type": kind,
@@ -97,22 +103,25 @@ class File(Handler):
     def _wants_content(self) -> bool:
         return self.spec.is_replaced and (self._source is not None or self.spec.checksum_value is not None)
 
-    def _present_checksum(self, path: str, file_stat: os.stat_result) -> str:
-        kind = self._checksum_kind
+    def _find_entry(self) -> AbstractContextManager[tuple[int, str, safe_paths.LinkTarget]]:
+        return safe_reads.find_entry(safe_reads.node_parents(self.node), self.spec.path, self.spec.is_followed)
+
+    def _present_checksum(self, directory: int, name: str, there: safe_paths.LinkTarget) -> str:
+        kind, path = self._checksum_kind, self.spec.path
         if kind in checksums.TIMES:
-            return checksums.of_time(kind, file_stat)
-        handle = os.open(path, _READ if self.spec.is_followed else _READ | os.O_NOFOLLOW)
-        try:
-            if file_stat.st_size < checksums.PIECE_BYTES:
+            assert self._stat is not None, "the file exists"
+            return checksums.of_time(kind, self._stat)
+        handle, self._stat = safe_reads.open_at(directory, name, path)
+        with safe_reads.BoundedFile(handle, path) as file:
+            there.check(self._stat)
+            size_bytes = self._stat.st_size
+            if size_bytes < checksums.PIECE_BYTES:
                 # Reading one byte more than the size shows whether the file has grown; a larger buffer would cost more than the read.
-                data = os.read(handle, file_stat.st_size + 1)
-                if len(data) <= file_stat.st_size:
+                data = os.read(handle, size_bytes + 1)
+                if len(data) <= size_bytes:
                     return self._desired_checksum() if self._is_desired(data) else checksums.of_bytes(kind, data)
                 os.lseek(handle, 0, os.SEEK_SET)
-            with os.fdopen(handle, "rb", closefd=False) as file:
-                return checksums.of_stream(kind, file)
-        finally:
-            os.close(handle)
+            return checksums.of_stream(kind, file)
 
     def _is_desired(self, data: bytes) -> bool:
         """Whether the data equals the content in the catalog: then its checksum need not be computed twice."""
@@ -201,8 +210,8 @@ class File(Handler):
 
     def _diff(self) -> str:
         assert self._source is not None
-        path = safe_paths.resolve(self.node.root, self.spec.path, self.spec.is_followed)
-        with open(path, "rb") as old, self._source.open() as new:
+        parents = safe_reads.node_parents(self.node)
+        with safe_reads.open_stream(parents, self.spec.path, self.spec.is_followed) as old, self._source.open() as new:
             return diffs.diff_streams(self.spec.path, old, new)
 
     def _compare_target(self, state: State) -> tuple[Change, ...]:
@@ -240,7 +249,8 @@ class File(Handler):
 
             def make_room() -> None:
                 for text in backups.back_up(self.node, spec.backup, directory, name, spec.path):
-                    self.log("info", text)
+                    # A line may name the digest of the content, by which a short secret can be guessed.
+                    self.log("info", "backed up" if spec.is_secret else text)
                 if kind == "absent" or _is_directory(directory, name):
                     atomic_writes.remove(directory, name)
 
@@ -284,7 +294,10 @@ class File(Handler):
         command = str(self.spec.validate_cmd).replace(self.spec.validate_replacement, path)
         result = self.node.run(["/bin/sh", "-c", command])
         if not result.is_success:
-            raise issues.NOT_VALID.error(command=command, exit_code=result.exit_code, output=result.output.rstrip())
+            # The command reads the new content and may repeat it, so with a secret nothing that it says is shown.
+            output = "[output redacted]" if self.resource.secrets else result.output.rstrip()
+            shown = "[command redacted]" if "validate_cmd" in self.resource.secrets else command
+            raise issues.NOT_VALID.error(command=shown, exit_code=result.exit_code, output=output)
 
     # Recursion
 

@@ -15,7 +15,7 @@ class Notify(Handler):
     def compare(self, state: State) -> Sequence[Change]:
         message = self.resource.get("message", self.resource.get("name", self.resource.title))
         text = message if isinstance(message, str) else str(message)
-        is_secret = "message" in self.resource.secrets
+        is_secret = bool(self.resource.secrets)
         shown = "[redacted]" if is_secret else text
         return (Change("message", "absent", text, f"defined 'message' as '{shown}'", is_sensitive=is_secret),)
 

@@ -25,6 +25,7 @@ class User(PropertyHandler):
         "home", "uid", "gid", "comment", "shell", "password", *_AGES, "groups", "expiry",
     )  # fmt: skip
     can_be_purged: ClassVar[bool] = True
+    always_secret: ClassVar[frozenset[str]] = frozenset({"password"})
     locks: ClassVar[tuple[str, ...]] = (accounts.KIND,)
     invalidates: ClassVar[tuple[str, ...] | None] = (accounts.KIND, "owners")
 

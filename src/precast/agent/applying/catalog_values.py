@@ -14,13 +14,6 @@ def is_unknown(data: Any) -> bool:
     return isinstance(data, list) and any(map(is_unknown, data))
 
 
-def is_secret(data: Any) -> bool:
-    """Whether a value is, or contains, a Sensitive one, which is never shown."""
-    if isinstance(data, dict):
-        return data.get("__ptype") == "Sensitive" or any(map(is_secret, data.values()))
-    return isinstance(data, list) and any(map(is_secret, data))
-
-
 def plain(data: Any) -> Any:
     """Unwrap a value: a Sensitive becomes its value, a Binary becomes bytes, other rich values become their text."""
     if isinstance(data, list):

@@ -14,6 +14,7 @@ from precast.agent.applying.machine import Machine
 from precast.agent.applying.options import RunOptions
 from precast.agent.applying.plan import Plan, PlannedResource
 from precast.agent.applying.refreshes import Refreshes
+from precast.agent.applying.report_scrubber import ReportScrubber
 from precast.agent.applying.resource_application import NO_REFRESHES, ResourceApplication
 from precast.agent.applying.resource_filter import ResourceFilter
 from precast.agent.applying.resource_memory import ResourceMemory
@@ -57,6 +58,7 @@ class Engine:
         self._refreshes = Refreshes(plan.graph)
         self._needs = plan.graph.needs()
         self._reports: dict[str, ResourceReport] = {}
+        self._scrubber = ReportScrubber(plan.secrets)
         # Why a point of the order ended without success: the status of its dependents, and the resources that caused it.
         self._causes: dict[OrderPoint, tuple[Status, list[str]]] = {}
         self._ahead: ChecksAhead | None = None
@@ -95,7 +97,7 @@ class Engine:
         if planned is None:  # an exported resource is for other nodes
             return Outcome.SUCCESS
         self._on_start(ref)
-        report = self._reports[ref] = self._apply(planned)
+        report = self._reports[ref] = self._scrubber.scrub(planned, self._apply(planned))
         if report.status is Status.FAILED:
             return Outcome.FAILURE
         return Outcome.SKIPPED if report.status is Status.WAITING else Outcome.SUCCESS
@@ -140,7 +142,7 @@ class Engine:
         """Report a resource that is in sync. This is the short path, which nearly all resources of a run take."""
         said = handler.take_logs()
         if not is_noop:
-            self._memory.remember(planned.ref, checked.state, planned.resource.secrets)
+            self._memory.remember(planned.ref, checked.state, handler.secret_properties)
         resource = planned.resource
         logs = tuple([Log(planned.ref, level, text) for level, text in said])
         seconds = self._machine.clock.monotonic_s() - started_s

@@ -15,6 +15,7 @@ from precast.base.errors import PrecastError
 from precast.catalog import issues as catalog_issues
 from precast.catalog.body import Body, ResourceData
 from precast.catalog.order import Order
+from precast.catalog.sensitive import is_sensitive, secret_texts
 from precast.catalog.source_map import SourceMap
 from precast.resources import issues as resource_issues
 from precast.resources import registry
@@ -26,17 +27,22 @@ from precast.types.ordering import NO_TYPES, Types, graph, is_container
 class PlannedResource:
     """One resource that is to be applied."""
 
-    __slots__ = ("data", "handler", "has_unknown_values", "messages", "problem", "ref", "resource", "schedule")
+    __slots__ = ("bound", "data", "handler", "has_unknown_values", "messages", "problem", "ref", "resource", "schedule")
 
     def __init__(self, data: ResourceData, resource: DesiredResource, has_unknown_values: bool) -> None:
         self.data = data
         self.ref = data.ref
         self.resource = resource
         self.has_unknown_values = has_unknown_values
+        self.bound: ResourceData | None = None  # the data with all values known, if some had to be bound
         self.handler: Handler | None = None
         self.problem: PrecastError | None = None
         self.schedule: Schedule | None = None
         self.messages: list[tuple[str, str]] = []  # that the handler logged when it was made
+
+    def secret_texts(self) -> set[str]:
+        """Every text that is secret in this resource, also those that were bound late."""
+        return {*secret_texts(self.data), *(() if self.bound is None else secret_texts(self.bound))}
 
     def make_handler(self, machine: Machine) -> None:
         """Make the handler, or store the error as the problem of the resource."""
@@ -53,10 +59,17 @@ class PlannedResource:
 class Plan:
     """A catalog, ready to be run."""
 
-    def __init__(self, graph: Order, sequence: list[str], resources: dict[str, PlannedResource]) -> None:
+    def __init__(
+        self,
+        graph: Order,
+        sequence: list[str],
+        resources: dict[str, PlannedResource],
+        secrets: frozenset[str] = frozenset(),
+    ) -> None:
         self.graph = graph
         self.sequence = sequence  # as a sequential run applies them
         self.resources = resources
+        self.secrets = secrets  # the texts that are secret anywhere in the catalog, also in classes and defines
 
 
 def make_plan(body: Body, places: SourceMap | None, machine: Machine, types: Types = NO_TYPES) -> Plan:
@@ -82,7 +95,8 @@ def make_plan(body: Body, places: SourceMap | None, machine: Machine, types: Typ
         planned.schedule, planned.problem = _find_schedule(planned, resources)
         if not planned.has_unknown_values and planned.problem is None:
             planned.make_handler(machine)
-    return Plan(order, [ref for ref in sequence if ref in resources], resources)
+    secrets = frozenset(text for data in body.resources for text in secret_texts(data))
+    return Plan(order, [ref for ref in sequence if ref in resources], resources, secrets)
 
 
 def _plan_resource(data: ResourceData, places: SourceMap | None) -> PlannedResource:
@@ -108,12 +122,12 @@ def make_resource(
         if value is None:
             continue
         if name in METAPARAMETERS:
-            meta[name] = value
+            meta[name] = value if isinstance(value, str) else values.plain(value)
         elif isinstance(value, str):
             own[name] = value
         else:
             own[name] = values.plain(value)
-            if values.is_secret(value):
+            if is_sensitive(value):
                 secrets.add(name)
     file, line = place or (None, None)
     return DesiredResource(data.type.lower(), data.title, own, frozenset(secrets), meta, data.tags, file, line)

@@ -10,11 +10,10 @@ from typing import NamedTuple
 from precast.agent.applying.checks import Check, check
 from precast.agent.applying.resource_memory import ResourceMemory
 from precast.base.errors import PrecastError
+from precast.base.scrubbing import REDACTED
 from precast.resources.contract import Change, DesiredResource, Handler, State
 from precast.resources.properties import format_value
 from precast.wire.reports.events import Event, EventStatus, Log, ResourceReport, Status
-
-REDACTED = "[redacted]"
 
 
 class PendingRefreshes(NamedTuple):
@@ -84,7 +83,8 @@ class ResourceApplication:
         ref = handler.resource.ref
         known = self._memory.state(ref) if checked.changes or "audit" in handler.resource.metaparameters else {}
         self._audit(handler, checked, known)
-        outcomes = [self._apply(handler, change, known) for change in checked.changes]
+        changes = [_redact(change, handler) for change in checked.changes]
+        outcomes = [self._apply(handler, *pair, known) for pair in zip(checked.changes, changes, strict=True)]
         if not self._is_noop and True in outcomes:
             self._flush(handler)
         self._collect_logs(handler)
@@ -92,28 +92,29 @@ class ResourceApplication:
             self._remember(handler, checked, has_changed=True in outcomes)
         return self._is_noop or False not in outcomes
 
-    def _apply(self, handler: Handler, change: Change, known: State) -> bool:
-        """Make one change; False if it was not made."""
+    def _apply(self, handler: Handler, change: Change, shown: Change, known: State) -> bool:
+        """Make one change, and report it as `shown`; False if it was not made."""
         remembered = known.get(change.property)
         is_corrective = remembered is not None and not self._memory.is_same(remembered, change.previous)
+        before, after = _shown(shown, shown.previous), _shown(shown, shown.desired)
         if self._is_noop:
-            text = f"current_value {_shown(change, change.previous)}, should be {_shown(change, change.desired)} (noop)"
-            self._add(handler, change, "noop", text, is_corrective)
+            text = f"current_value {before}, should be {after} (noop)"
+            self._add(handler, shown, "noop", text, is_corrective)
             return False
         try:
             if handler.touches_node:
                 self._before_change(handler)
             said = handler.apply(change)
         except Exception as error:  # noqa: BLE001 - the boundary to a handler: whatever it raises fails its resource alone
-            before, after = _shown(change, change.previous), _shown(change, change.desired)
             text = f"change from {before} to {after} failed: {self._describe(error)}"
-            self._add(handler, change, "failure", text, is_corrective)
+            self._add(handler, shown, "failure", text, is_corrective)
             self._has_failed = True
             return False
         finally:
             if handler.touches_node:
                 self._after_change(handler)
-        self._add(handler, change, "success", said or change.message, is_corrective)
+        text = said if said and shown is change else shown.message
+        self._add(handler, shown, "success", text, is_corrective)
         return True
 
     def _flush(self, handler: Handler) -> None:
@@ -146,14 +147,16 @@ class ResourceApplication:
         for name in audited_properties(handler.resource, checked.state):
             if name not in checked.state:
                 continue
-            now = checked.state[name]
+            now, is_secret = checked.state[name], name in handler.secret_properties
             if name not in known:
-                handler.log("info", f"audit change: newly-recorded value {format_value(now)}")
+                handler.log("info", f"audit change: newly-recorded value {_format(now, is_secret)}")
             elif not self._memory.is_same(known[name], now) and not any(
                 change.property == name for change in checked.changes
             ):
-                text = f"audit change: previously recorded value {format_value(known[name])} has been changed to {format_value(now)}"
-                self._events.append(Event(handler.resource.ref, "audit", text, name, known[name], now))
+                before, after = _format(known[name], is_secret), _format(now, is_secret)
+                text = f"audit change: previously recorded value {before} has been changed to {after}"
+                values = (REDACTED, REDACTED) if is_secret else (known[name], now)
+                self._events.append(Event(handler.resource.ref, "audit", text, name, *values))
 
     def _remember(self, handler: Handler, checked: Check, has_changed: bool) -> None:
         """Remember the current state. It is not read again if that would run a command of the user."""
@@ -165,7 +168,7 @@ class ResourceApplication:
                 return
             finally:
                 handler.take_logs()
-        self._memory.remember(handler.resource.ref, state, handler.resource.secrets)
+        self._memory.remember(handler.resource.ref, state, handler.secret_properties)
 
     def _refresh(self, handler: Handler, pending: PendingRefreshes) -> None:
         ref = handler.resource.ref
@@ -237,8 +240,19 @@ def describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
+def _redact(change: Change, handler: Handler) -> Change:
+    """The change as it is reported: a property that is secret shows no values, also if its handler did not think of that."""
+    if change.is_sensitive or change.property not in handler.secret_properties:
+        return change
+    return Change(change.property, REDACTED, REDACTED, f"changed {REDACTED} to {REDACTED}", is_sensitive=True)
+
+
 def _shown(change: Change, value: object) -> str:
-    return REDACTED if change.is_sensitive else format_value(value)
+    return _format(value, change.is_sensitive)
+
+
+def _format(value: object, is_secret: bool) -> str:
+    return REDACTED if is_secret else format_value(value)
 
 
 def _count_events(count: int) -> str:

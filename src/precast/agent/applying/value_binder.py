@@ -7,12 +7,14 @@ resource waits, which is not a failure.
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from precast.agent.applying import catalog_values as values
 from precast.agent.applying.machine import Machine
 from precast.agent.applying.plan import PlannedResource, make_resource
 from precast.agent.applying.resource_memory import ResourceMemory
 from precast.base.errors import PrecastError
-from precast.catalog import unknown
+from precast.catalog import sensitive, unknown
 
 # Calls a function of the language by name; arguments and result are data as in a catalog.
 CallFunction = Callable[[str, list[Any]], Any]
@@ -42,6 +44,7 @@ class ValueBinder:
             planned.problem = error
             return None
         file, line = planned.resource.file, planned.resource.line
+        planned.bound = msgspec.structs.replace(planned.data, parameters=parameters)
         planned.resource = make_resource(planned.data, parameters, (file, line) if file and line else None)
         planned.has_unknown_values = False
         machine.add_resource(planned.resource)
@@ -67,7 +70,10 @@ class ValueBinder:
     def _call_deferred(self, name: str, arguments: list[Any]) -> Any:
         if self._call is None:
             raise ValueUnavailable(f"it needs the function {name}, and this run has no functions")
-        return self._bind(self._call(name, arguments))
+        result = self._bind(self._call(name, arguments))
+        # What a function makes of a secret is secret, whether or not the function says so.
+        is_plain = sensitive.is_sensitive(arguments) and not sensitive.is_sensitive(result)
+        return {"__ptype": sensitive.TYPE, "__pvalue": result} if is_plain else result
 
     def _read_promise(self, kind: str, key: str) -> Any:
         promises = self._memory.promises
@@ -80,7 +86,7 @@ class ValueBinder:
     def _join(self, parts: list[Any]) -> Any:
         bound = [self._bind(part) for part in parts]
         text = "".join(_text(values.plain(part)) for part in bound)
-        return {"__ptype": "Sensitive", "__pvalue": text} if values.is_secret(bound) else text
+        return {"__ptype": sensitive.TYPE, "__pvalue": text} if sensitive.is_sensitive(bound) else text
 
 
 def _text(value: Any) -> str:

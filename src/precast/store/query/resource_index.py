@@ -15,6 +15,7 @@ from precast.base import canonical, digests
 from precast.base.clock import to_micros
 from precast.catalog import unknown
 from precast.catalog.body import ResourceData
+from precast.catalog.sensitive import sensitive_parameters
 from precast.store.engine.compression import compress, decompress
 from precast.store.engine.database import Database
 from precast.store.engine.query import Row, Transaction, json_list
@@ -173,10 +174,8 @@ class ResourceIndex:
 
 def to_indexed_resource(resource: ResourceData) -> Resource:
     """Convert a resource to the form that is indexed. Sensitive values are left out, so that no query can guess them."""
-    hidden = set(resource.sensitive_parameters)
-    parameters = {name: value for name, value in resource.parameters.items() if name not in hidden}
-    plain = {name: value for name, value in parameters.items() if not _is_sensitive(value)}
-    hidden |= parameters.keys() - plain.keys()
+    hidden = sensitive_parameters(resource)
+    plain = {name: value for name, value in resource.parameters.items() if name not in hidden}
     stored = _Stored(resource.title, plain, list(resource.tags), resource.exported, sorted(hidden))
     id_ = digests.of_bytes(canonical.encode([resource.type, stored]))[:ID_CHARS]
     return Resource(id_, resource.type, resource.title, plain, stored.tags, stored.exported, stored.sensitive)
@@ -206,11 +205,6 @@ def index_keys(value: object) -> set[str]:
         return {OPEN} if "__ptype" in value else set()
     return set() if value is None else {index_key(value)}
 
-
-def _is_sensitive(value: object) -> bool:
-    if isinstance(value, dict):
-        return value.get("__ptype") == "Sensitive" or any(map(_is_sensitive, value.values()))
-    return isinstance(value, list) and any(map(_is_sensitive, value))
 
 
 def _values(resource: Resource) -> set[tuple[str, str]]:

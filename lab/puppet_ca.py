@@ -1,6 +1,7 @@
 """Writes a Puppet authority in Puppet's file layout, and the files of its agents, because a real Puppet CA takes minutes."""
 
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
@@ -15,33 +16,57 @@ PEM = serialization.Encoding.PEM
 class PuppetAuthority:
     """`cadir` gets ca_crt.pem, ca_key.pem, ca_crl.pem, inventory.txt, serial, signed/; each agent an ssldir."""
 
-    def __init__(self, cadir: Path, *, has_intermediate: bool = True) -> None:
+    def __init__(
+        self,
+        cadir: Path,
+        *,
+        has_intermediate: bool = True,
+        below: "PuppetAuthority | None" = None,
+        name: str = "puppet",
+    ) -> None:
+        """With `below`, its root signs this authority too: the two are siblings."""
         self.cadir = cadir
         (cadir / "signed").mkdir(parents=True)
         self._serial = 0
         self._now = datetime.now(UTC)
         self._revoked: list[int] = []
-        root_key = new_key()
-        root = self._authority("Puppet Root CA: 5cf2d0", root_key, None, root_key)
+        root_key = below.root_key if below is not None else new_key()
+        root = (
+            below.path[-1] if below is not None else self._authority("Puppet Root CA: 5cf2d0", root_key, None, root_key)
+        )
+        self.root_key = root_key
         self.key, self.path = root_key, [root]
         if has_intermediate:
             self.key = new_key()
-            self.path = [self._authority("Puppet CA: puppet.example.com", self.key, root, root_key), root]
+            self.path = [self._authority(f"Puppet CA: {name}.example.com", self.key, root, root_key), root]
         (cadir / "ca_crt.pem").write_bytes(b"".join(certificate.public_bytes(PEM) for certificate in self.path))
         (cadir / "ca_key.pem").write_bytes(key_pem(self.key))
         self._lists = [self._list(root, root_key)] if has_intermediate else []
         self._write_lists()
 
-    def sign(self, ssldir: Path, name: str, days: int = 1825, **extensions: str) -> x509.Certificate:
-        """Sign an agent's certificate. Extensions are named by the end of their OID, such as _1_13 for pp_role."""
+    def sign(
+        self,
+        ssldir: Path,
+        name: str,
+        days: int = 1825,
+        *,
+        serial: int | None = None,
+        is_local: bool = False,
+        **extensions: str,
+    ) -> x509.Certificate:
+        """Sign an agent's certificate; with `is_local` it is valid for a server on this machine too.
+
+        Extensions are named by the end of their OID, such as _1_13 for pp_role.
+        """
         key = new_key()
+        local = [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))] if is_local else []
         builder = (
-            self._builder(name, self.path[0].subject, key, days)
+            self._builder(name, self.path[0].subject, key, days, serial)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(
                 x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=True
             )
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName(name), *local]), critical=False)
         )
         for number, value in extensions.items():
             oid = x509.ObjectIdentifier(f"{ARC}{number.replace('_', '.')}")
@@ -96,14 +121,16 @@ class PuppetAuthority:
             .sign(by_key, hashes.SHA256())
         )
 
-    def _builder(self, name: str, issuer: x509.Name, key: rsa.RSAPrivateKey, days: int) -> x509.CertificateBuilder:
+    def _builder(
+        self, name: str, issuer: x509.Name, key: rsa.RSAPrivateKey, days: int, serial: int | None = None
+    ) -> x509.CertificateBuilder:
         self._serial += 1
         return (
             x509.CertificateBuilder()
             .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
             .issuer_name(issuer)
             .public_key(key.public_key())
-            .serial_number(self._serial)
+            .serial_number(serial or self._serial)
             .not_valid_before(self._now - timedelta(days=2000))
             .not_valid_after(self._now + timedelta(days=days))
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)

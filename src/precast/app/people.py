@@ -5,6 +5,8 @@ import secrets
 from precast.app.shared_services import build_audit_log
 from precast.base.ids import TimeOrderedIds
 from precast.services.identity.certificates import fingerprint
+from precast.services.identity.issuance import GRACE_S
+from precast.services.identity.issues import NAME_TAKEN
 from precast.services.identity.people import PeopleService
 from precast.services.identity.puppet_ca import PuppetCa
 from precast.services.identity.web_sessions import WebSessionService
@@ -27,11 +29,18 @@ def build_browser_sessions(database: Database, people: PeopleService) -> WebSess
 
 
 async def import_certificates(database: Database, puppet: PuppetCa, certificates: list[Certificate]) -> None:
-    """Import the certificates of a Puppet CA's nodes in one transaction."""
+    """Import the certificates of a Puppet CA's nodes in one transaction.
+
+    Raises ConflictError CA-005 if a name belongs to another machine in this database; then nothing is imported.
+    """
     audit = build_audit_log(database)
 
     def import_all() -> Transaction[None]:
-        yield from NodeCertificates(database).import_certificates(certificates)
+        nodes = NodeCertificates(database)
+        taken = yield from nodes.find_taken(certificates, GRACE_S)
+        if taken is not None:
+            raise NAME_TAKEN.error(node=taken)
+        yield from nodes.import_certificates(certificates)
         yield from audit.add(
             "system", "authority.import", fingerprint(puppet.certificate), certificates=len(certificates)
         )

@@ -130,9 +130,10 @@ def _request(
 
 
 def trust_authority(authority_pem: str) -> ssl.SSLContext:
-    """A TLS context that trusts only this authority."""
+    """A TLS context that trusts only this authority, which may have another one above it that is not trusted."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.load_verify_locations(cadata=authority_pem)
     return context
 

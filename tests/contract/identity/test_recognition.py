@@ -6,7 +6,7 @@ from cryptography import x509
 
 from precast.base.clock import ManualClock
 from precast.services.identity.authority import NODE_FOR
-from precast.services.identity.certificates import serial_text
+from precast.services.identity.certificates import fingerprint
 from precast.services.identity.recognition import OVERLAP
 from tests.contract.identity.identity_site import Key, Site, code_of, new_key, renewal
 
@@ -17,7 +17,7 @@ class Machine:
     def __init__(self, key: Key, certificate: str) -> None:
         self.key = key
         self.certificate = certificate
-        self.serial = serial_text(x509.load_pem_x509_certificate(certificate.encode()))
+        self.fingerprint = fingerprint(x509.load_pem_x509_certificate(certificate.encode()))
 
     async def next(self, site: Site) -> "Machine":
         """Renew the certificate with a new key."""
@@ -26,7 +26,7 @@ class Machine:
         return Machine(key, response.certificate)
 
     async def is_known(self, site: Site) -> bool:
-        return await site.recognition.recognise(self.serial) is not None
+        return await site.recognition.recognise(self.fingerprint) is not None
 
     async def renewal_code(self, site: Site) -> str:
         return await code_of(site.enrolment.renew(renewal(self.key, self.certificate, new_key(), "web1")))

@@ -8,7 +8,7 @@ from cryptography import x509
 from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
 from precast.services.identity import requests
-from precast.services.identity.certificates import key_digest
+from precast.services.identity.certificates import fingerprint, key_digest
 from precast.services.identity.requests import REQUEST_FOR, host_of
 from precast.wire.identity.bodies import RequestBody
 from tests.contract.identity.identity_site import Key, Site, code_of, new_key, request_of
@@ -144,8 +144,9 @@ async def test_key_whose_certificate_was_revoked_makes_a_new_request(site: Site)
     serial = await site.requests.sign("web1", "", {}, "person:ann")
     response = (await site.request("web1", key)).certificate
     assert response is not None
-    assert f"{x509.load_pem_x509_certificate(response.certificate.encode()).serial_number:x}" == serial
-    assert await site.recognition.recognise(serial) is not None
+    certificate = x509.load_pem_x509_certificate(response.certificate.encode())
+    assert f"{certificate.serial_number:x}" == serial
+    assert await site.recognition.recognise(fingerprint(certificate)) is not None
 
 
 async def test_signing_with_unknown_extensions_is_refused(site: Site) -> None:

@@ -7,7 +7,7 @@ from cryptography import x509
 from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
 from precast.services.identity.authority import NODE_FOR
-from precast.services.identity.certificates import serial_text
+from precast.services.identity.certificates import fingerprint
 from precast.store.engine.query import Query, Transaction
 from tests.contract.identity.identity_site import Site, code_of, new_key, renewal
 
@@ -17,8 +17,8 @@ async def rotate(site: Site) -> str:
 
 
 async def see(site: Site, certificate: str) -> None:
-    serial = serial_text(x509.load_pem_x509_certificate(certificate.encode()))
-    assert await site.recognition.recognise(serial) is not None
+    known = await site.recognition.recognise(fingerprint(x509.load_pem_x509_certificate(certificate.encode())))
+    assert known is not None
 
 
 async def test_old_authority_is_retired_when_every_node_has_used_a_new_certificate(site: Site) -> None:

@@ -49,7 +49,7 @@ class Site:
         now = self.database.clock.now()
         yield from self.nodes.lock_or_create(name)
         until = now.replace(year=now.year + 1)
-        yield from self.nodes.add(Certificate(f"5e{name}", name, f"key {name}", extensions, now, until))
+        yield from self.nodes.add(Certificate(f"f{name}", f"5e{name}", name, f"key {name}", extensions, now, until))
         yield from self.classifier.admit(name, extensions)
 
     async def set(self, node: str, **values: Any) -> dict[str, Any]:

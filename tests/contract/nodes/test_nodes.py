@@ -103,7 +103,7 @@ class Site:
         now = self.database.clock.now()
         yield from self.nodes.lock_or_create(name)
         until = now.replace(year=now.year + 1)
-        yield from self.nodes.add(Certificate(f"5e{name}", name, f"key {name}", extensions, now, until))
+        yield from self.nodes.add(Certificate(f"f{name}", f"5e{name}", name, f"key {name}", extensions, now, until))
 
     async def connect(self, name: str) -> None:
         await self.sessions.renew_lease("s1", "host:8140", 30, 1)
@@ -252,12 +252,12 @@ async def test_deactivated_node_is_no_target_and_its_certificate_is_refused(site
     assert await code_of(site.resolve("web1")) == "NODE-001"
     assert await site.resolve(deactivated=True) == ["web1", "web2"]
     assert await site.resolve("state = deactivated", deactivated=True) == ["web1"]
-    certificate = await site.nodes.find("5eweb1")
+    certificate = await site.nodes.find("fweb1")
     assert certificate is not None
     assert not is_accepted(certificate, clock.now())
-    assert not await site.database.read(site.nodes.is_valid, "5eweb1")
+    assert not await site.database.read(site.nodes.is_valid, "fweb1")
     # Connections with the certificate are found and ended.
-    assert await site.nodes.list_revoked(since) == ["5eweb1"]
+    assert await site.nodes.list_revoked(since) == ["fweb1"]
     assert (await site.facts.show("web1")).facts["x"] == 1
     assert await site.audit_entries() == [("person:ann", "node.deactivate", "web1")]
 
@@ -267,7 +267,7 @@ async def test_reactivated_node_is_as_before(site: Site, clock: ManualClock) -> 
     await site.service.deactivate(NodesAction(some("web1")), "person:ann")
     assert (await site.service.reactivate(NodesAction(some("web1")), "person:ann")).touched == ["web1"]
     assert await site.resolve() == ["web1"]
-    certificate = await site.nodes.find("5eweb1")
+    certificate = await site.nodes.find("fweb1")
     assert certificate is not None
     assert is_accepted(certificate, clock.now())
 
@@ -391,7 +391,7 @@ async def test_deactivated_node_cannot_renew_even_in_the_grace_period(site: Site
     await site.service.deactivate(NodesAction(some("web1")), "person:ann")
     live = await site.database.read(site.nodes.find_live_key, "web1", GRACE_S)
     assert live is not None, "the name is still in use, so no other machine gets it"
-    assert not await site.database.read(site.nodes.is_valid, "5eweb1")
+    assert not await site.database.read(site.nodes.is_valid, "fweb1")
 
 
 async def test_collect_orders_active_nodes_only_and_is_audited(site: Site) -> None:

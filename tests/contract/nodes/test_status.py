@@ -31,7 +31,7 @@ async def test_status_counts_nodes_queues_and_servers(database: Database, clock:
             ("left1", now + timedelta(days=1)),
         ):
             yield from nodes.lock_or_create(name)
-            yield from nodes.add(Certificate(f"5e{name}", name, "key", {}, now, until))
+            yield from nodes.add(Certificate(f"f{name}", f"5e{name}", name, "key", {}, now, until))
         yield from nodes.revoke("gone1", "stolen")
         yield from fleet.deactivate("left1")
 

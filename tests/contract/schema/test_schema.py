@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 
+import msgspec
 import pytest
 
 from precast.base.errors import ConflictError
@@ -34,7 +35,7 @@ COLUMNS = Query(
 )
 # A released migration never changes. A new one adds a line here. No release exists yet: until then the first schema may change.
 RELEASED = {
-    1: "5a9445",
+    1: "fc477e",
 }
 # A made-up migration after the real ones, as a future release would bring it.
 FUTURE = Migration(
@@ -115,6 +116,16 @@ async def test_previous_program_is_refused_after_the_contraction(empty: Database
         assert caught.value.code == "STORE-020"
         assert "schema 2, which needs a program with schema 2 or newer; this program has 1" in caught.value.message
     await newer.verify()
+    await empty.close()
+
+
+async def test_database_with_a_migration_of_another_name_is_refused(empty: Database) -> None:
+    await Schema(empty, [OLD]).expand()
+    released = Schema(empty, [msgspec.structs.replace(OLD, name="another first schema"), NEW])
+    for attempt in (released.verify(), released.expand(), released.contract()):
+        with pytest.raises(ConflictError, match="made by an unreleased program: its migration 1 is") as caught:
+            await attempt
+        assert caught.value.code == "STORE-022"
     await empty.close()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.x509.oid import NameOID
@@ -96,9 +97,15 @@ class Identity(Credentials):
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             old = x509.load_pem_x509_certificate((puppet / "certs" / file).read_bytes())
             old_key = _load_key(puppet / "private_keys" / file)
-            context = https.trust_authority((puppet / "certs" / "ca.pem").read_text(encoding="utf-8"))
+            known = x509.load_pem_x509_certificates((puppet / "certs" / "ca.pem").read_bytes())
         except (OSError, ValueError) as error:
             raise issues.CANNOT_KEEP.error(path=puppet, reason=reason_of(error)) from error
+        issuer = next((certificate for certificate in known if _is_issued_by(old, certificate)), None)
+        if issuer is None:
+            reason = f"certs/ca.pem does not contain the authority that issued certs/{file}"
+            raise issues.CANNOT_KEEP.error(path=puppet, reason=reason)
+        # Only the authority that issued our certificate is trusted: one above it may have signed others, who are no Puppet servers.
+        context = https.trust_authority(issuer.public_bytes(serialization.Encoding.PEM).decode())
         return self._renew(url, context, old_key, old)
 
     def _renew(self, url: str, context: ssl.SSLContext, old_key: OwnKey, old: x509.Certificate) -> x509.Certificate:
@@ -192,6 +199,14 @@ def _key_digest(key: ec.EllipticCurvePrivateKey) -> Digest:
     """The fingerprint that an operator compares: computed here, not taken from the server."""
     spki = serialization.PublicFormat.SubjectPublicKeyInfo
     return digests.of_bytes(key.public_key().public_bytes(serialization.Encoding.DER, spki))
+
+
+def _is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+    return True
 
 
 def _name(certificate: x509.Certificate) -> str:

@@ -2,12 +2,13 @@
 
 import ssl
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from precast.api.http import issues
 from precast.api.http.routes import ENVIRONMENT, SITE, Caller, NodeCaller, Requirement
 from precast.base import digests
+from precast.base.digests import Digest
 from precast.base.errors import PrecastError
 from precast.services.identity import roles
 from precast.services.identity.people import PeopleService, Person
@@ -32,13 +33,13 @@ def session_cookie(headers: Mapping[str, str], cookies: Callable[[], Mapping[str
 
 
 class ConnectionPeer(NamedTuple):
-    """The other end of a connection before it is authenticated: its key for quotas, and the serial of its certificate if it has one.
+    """The other end of a connection before it is authenticated: its key for quotas, and the fingerprint of its certificate if it has one.
 
     The quota key is the certificate where TLS has verified one of our authority: a whole fleet may connect through one load balancer.
     """
 
     quota_key: str
-    serial: str | None
+    certificate: Digest | None
 
 
 class Authoriser:
@@ -76,7 +77,7 @@ class Authoriser:
         if requires.kind == "public":
             return None
         if requires.kind == "node":
-            return await self._authenticate_node(requires, peer.serial)
+            return await self._authenticate_node(requires, peer.certificate)
         return await self._authenticate_person(requires, header, environment)
 
     async def _authenticate_person(self, requires: Requirement, header: str | None, environment: str | None) -> Person:
@@ -104,22 +105,22 @@ class Authoriser:
         session = await self._browsers.recognise(cookie) if self._browsers is not None else None
         return session.person if session is not None else None
 
-    async def _authenticate_node(self, requires: Requirement, serial: str | None) -> NodeCaller:
-        if serial is None:
+    async def _authenticate_node(self, requires: Requirement, fingerprint: Digest | None) -> NodeCaller:
+        if fingerprint is None:
             raise issues.NO_CREDENTIALS.error(needed=requires)
         # TLS has verified signature and validity when the connection began; the certificate may have expired or been revoked since.
-        certificate = await self._nodes.recognise(serial)
+        certificate = await self._nodes.recognise(fingerprint)
         if certificate is None:
             raise issues.BAD_CREDENTIALS.error()
-        return NodeCaller(certificate.node, certificate.extensions, certificate.serial, certificate.not_after)
+        return NodeCaller(certificate.node, certificate.extensions, certificate.fingerprint, certificate.not_after)
 
 
 def _read_peer(connection: ssl.SSLObject, address: str | None) -> ConnectionPeer:
     der = connection.getpeercert(binary_form=True)
     if not der:
         return ConnectionPeer(f"address {address}", None)
-    fields: dict[str, Any] = connection.getpeercert() or {}
-    return ConnectionPeer(f"certificate {digests.of_bytes(der)[:16]}", str(fields["serialNumber"]).lower().lstrip("0"))
+    fingerprint = digests.of_bytes(der)
+    return ConnectionPeer(f"certificate {fingerprint[:16]}", fingerprint)
 
 
 def _check_scope(person: Person, scope: str, environment: str | None) -> None:

@@ -76,11 +76,15 @@ class ServerTls:
         key = ec.generate_private_key(certificates.CURVE)
         certificate = authority.sign_server(key.public_key(), self._hosts, self._clock.now())
         chain = "".join(map(certificates.certificate_pem, (certificate, *authority.chain)))
-        return _context(chain.encode(), certificates.private_pem(key), authority.pem), certificate
+        issuers = "".join(map(certificates.certificate_pem, authority.issuers))
+        return _context(chain.encode(), certificates.private_pem(key), issuers), certificate
 
 
-def _context(chain: bytes, key: bytes, authority_pem: str) -> ssl.SSLContext:
-    """A context for TLS 1.3 with our certificate; a client may present a certificate of our authority."""
+def _context(chain: bytes, key: bytes, issuers_pem: str) -> ssl.SSLContext:
+    """A context for TLS 1.3 with our certificate; a client may present a certificate of one of the issuers.
+
+    Each issuer is an anchor by itself, so an authority above it is not trusted, and neither are that one's other children.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.num_tickets = 0  # sessions are never resumed, and two tickets cost a third of the handshake
@@ -92,7 +96,8 @@ def _context(chain: bytes, key: bytes, authority_pem: str) -> ssl.SSLContext:
     finally:
         for handle in handles:
             os.close(handle)
-    context.load_verify_locations(cadata=authority_pem)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.load_verify_locations(cadata=issuers_pem)
     return context
 
 

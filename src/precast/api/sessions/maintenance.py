@@ -167,9 +167,11 @@ class SessionMaintenance:
         while True:
             await _wait(self._has_revoked, CHECK_EVERY_S)
             since, checked_at = checked_at - OVERLAP, self._database.clock.now()
-            serials = set(await _unless_unavailable(self._nodes.list_revoked(since), []))
+            fingerprints = set(await _unless_unavailable(self._nodes.list_revoked(since), []))
             revoked = [
-                connection for connection in self._endpoint.connections.values() if connection.node.serial in serials
+                connection
+                for connection in self._endpoint.connections.values()
+                if connection.node.certificate in fingerprints
             ]
             await _close(revoked, session.CLOSE_REVOKED, "the certificate was revoked")
 

@@ -68,7 +68,7 @@ def _list_certificates(args: argparse.Namespace) -> int:
     client = connect(args)
     if args.pending:
         return _list_requests(args, client)
-    certificates = client.list_pages("/v1/certificates", CertificateRow, "serial")
+    certificates = client.list_pages("/v1/certificates", CertificateRow, "fingerprint")
     rows = [
         (
             row.node,

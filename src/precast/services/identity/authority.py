@@ -6,6 +6,9 @@ ninety. Certificates begin a few minutes in the past, because clocks differ.
 An authority that replaced another has the other's signature on its own key. Servers send that signature, so a node that trusts only
 the earlier authority trusts the server. Successors keep the name: a self-issued certificate does not count towards the length of a
 path (RFC 5280, 6.1), and the first authority allows no intermediate ones.
+
+An authority is trusted for itself, never because another one signed it: a root above it has other children too. An authority that was
+imported is trusted for the nodes it issued certificates to, and not for servers.
 """
 
 import contextlib
@@ -29,11 +32,51 @@ SERVER_FOR = timedelta(days=90)
 BACKDATED = timedelta(minutes=5)
 
 
-class Authority:
-    """The key and certificate that sign all others.
+class PublicAuthority:
+    """The authority as everyone but the signer knows it: certificates, and no key.
 
-    `others` are trusted besides it: its predecessor, or its prepared successor. `chain` leads from its certificate to a predecessor.
+    `others` are trusted besides it: its predecessor, or its prepared successor. `imported` has issued certificates of nodes and signs
+    no servers. `chain` leads from its certificate to a predecessor or to the imported one.
     """
+
+    def __init__(
+        self,
+        certificate: x509.Certificate,
+        others: Sequence[x509.Certificate] = (),
+        chain: Sequence[x509.Certificate] = (),
+        imported: Sequence[x509.Certificate] = (),
+    ) -> None:
+        self.certificate = certificate
+        self.others = tuple(others)
+        self.imported = tuple(imported)
+        # While a successor is only prepared, the chain belongs to the successor, and servers do not send it.
+        self.chain = tuple(chain) if chain and chain[0].public_key() == certificate.public_key() else ()
+
+    @property
+    def pem(self) -> str:
+        """The authorities that sign servers, this one first: what nodes and people trust."""
+        return "".join(map(certificates.certificate_pem, (self.certificate, *self.others)))
+
+    @property
+    def issuers(self) -> tuple[x509.Certificate, ...]:
+        """The authorities whose certificates of nodes are accepted."""
+        return (self.certificate, *self.others, *self.imported)
+
+    @property
+    def fingerprint(self) -> Digest:
+        return certificates.fingerprint(self.certificate)
+
+    def find_issuer(self, certificate: x509.Certificate) -> x509.Certificate | None:
+        """The authority that issued a node's certificate, expired or not: this one or a trusted one; None if none of them did."""
+        return next((issuer for issuer in self.issuers if is_issued_by(certificate, issuer)), None)
+
+    def has_signed(self, certificate: x509.Certificate) -> bool:
+        """Whether this authority or a trusted one issued a node's certificate, expired or not."""
+        return self.find_issuer(certificate) is not None
+
+
+class Authority(PublicAuthority):
+    """The key and certificate that sign all others. Only the signer and local commands have one."""
 
     def __init__(
         self,
@@ -41,12 +84,10 @@ class Authority:
         certificate: x509.Certificate,
         others: Sequence[x509.Certificate] = (),
         chain: Sequence[x509.Certificate] = (),
+        imported: Sequence[x509.Certificate] = (),
     ) -> None:
+        super().__init__(certificate, others, chain, imported)
         self.key = key
-        self.certificate = certificate
-        self.others = tuple(others)
-        # While a successor is only prepared, the chain belongs to the successor, and servers do not send it.
-        self.chain = tuple(chain) if chain and chain[0].public_key() == certificate.public_key() else ()
 
     @classmethod
     def new(cls, now: datetime, subject: x509.Name | None = None) -> "Authority":
@@ -57,25 +98,12 @@ class Authority:
         builder = _authority_builder(name, name, key.public_key(), serial, now, now + AUTHORITY_FOR)
         return cls(key, builder.sign(key, hashes.SHA256()))
 
-    @property
-    def trusted(self) -> tuple[x509.Certificate, ...]:
-        return (self.certificate, *self.others)
-
-    @property
-    def pem(self) -> str:
-        """All trusted certificates, this authority's own first."""
-        return "".join(map(certificates.certificate_pem, self.trusted))
-
-    @property
-    def fingerprint(self) -> Digest:
-        return certificates.fingerprint(self.certificate)
-
     def sign_successor(self, successor: "Authority", now: datetime) -> x509.Certificate:
         """Sign the key of a successor."""
         return cross_sign(self.key, self.certificate, successor, now)
 
     def sign_node(
-        self, request: x509.CertificateSigningRequest, now: datetime, extensions: Mapping[str, str]
+        self, request: x509.CertificateSigningRequest, now: datetime, extensions: Mapping[str, str], crl_url: str = ""
     ) -> x509.Certificate:
         """Issue a certificate for a node, as a TLS client only. Other properties of the request are ignored."""
         builder = _builder(
@@ -88,6 +116,9 @@ class Authority:
         )
         for extension in names.to_x509(extensions):
             builder = builder.add_extension(extension, critical=False)
+        if crl_url:
+            place = x509.DistributionPoint([x509.UniformResourceIdentifier(crl_url)], None, None, None)
+            builder = builder.add_extension(x509.CRLDistributionPoints([place]), critical=False)
         return self._finish(builder, [x509.DNSName(certificates.common_name(request))], ExtendedKeyUsageOID.CLIENT_AUTH)
 
     def sign_server(self, key: ec.EllipticCurvePublicKey, hosts: Sequence[str], now: datetime) -> x509.Certificate:
@@ -100,10 +131,6 @@ class Authority:
         """Sign a document that is not a certificate; the document must state its own type."""
         return self.key.sign(data, ec.ECDSA(hashes.SHA256()))
 
-    def has_signed(self, certificate: x509.Certificate) -> bool:
-        """Whether this authority or a trusted one issued a certificate, expired or not."""
-        return any(is_issued_by(certificate, authority) for authority in self.trusted)
-
     def _finish(
         self, builder: x509.CertificateBuilder, hosts: Sequence[x509.GeneralName], usage: x509.ObjectIdentifier
     ) -> x509.Certificate:
@@ -112,7 +139,7 @@ class Authority:
             .add_extension(_usage(digital_signature=True), critical=True)
             .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
             .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
-            .add_extension(_issuer_key(self.certificate), critical=False)
+            .add_extension(issuer_key(self.certificate), critical=False)
             .sign(self.key, hashes.SHA256())
         )
 
@@ -125,7 +152,7 @@ def cross_sign(
     until = min(own.not_valid_after_utc, by.not_valid_after_utc)
     builder = _authority_builder(
         own.subject, by.subject, own.public_key(), x509.random_serial_number(), now, until
-    ).add_extension(_issuer_key(by), critical=False)
+    ).add_extension(issuer_key(by), critical=False)
     return builder.sign(key, hashes.SHA256())
 
 
@@ -138,7 +165,8 @@ def is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> 
     return True
 
 
-def _issuer_key(authority: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+def issuer_key(authority: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    """The extension by which a certificate or a CRL names the key of its issuer."""
     try:
         identifier = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     except x509.ExtensionNotFound:

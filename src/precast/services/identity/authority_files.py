@@ -1,7 +1,8 @@
 """The authority's directory: the only place where its key is stored.
 
     key.pem            the key that signs
-    certificate.pem    all trusted certificates: the one of that key, and the one of the authority before or after it
+    certificate.pem    what nodes and people trust: the certificate of that key, and the one of the authority before or after it
+    imported.pem       the authority that issued imported certificates of nodes, until it is retired; it signs no servers
     chain.pem          signatures of an earlier authority on the one that replaced it
     next-key.pem       the key that will sign, while a successor is only prepared
 
@@ -36,6 +37,7 @@ class AuthorityFiles:
         self.key = directory / "key.pem"
         self.next_key = directory / "next-key.pem"
         self.certificate = directory / "certificate.pem"
+        self.imported = directory / "imported.pem"
         self.chain = directory / "chain.pem"
 
     def refuse_existing(self) -> None:
@@ -55,6 +57,8 @@ class AuthorityFiles:
                 write_private(new.key, certificates.private_pem(authority.key))
                 if authority.chain:
                     write_private(new.chain, _pem(authority.chain))
+                if authority.imported:
+                    write_private(new.imported, _pem(authority.imported))
                 write_private(new.certificate, authority.pem.encode())
                 yield
         except FileExistsError:
@@ -69,7 +73,10 @@ class AuthorityFiles:
         try:
             key = serialization.load_pem_private_key(self.key.read_bytes(), password=None)
             trusted = x509.load_pem_x509_certificates(self.certificate.read_bytes())
-            chain = x509.load_pem_x509_certificates(self.chain.read_bytes()) if self.chain.exists() else []
+            chain, imported = (
+                x509.load_pem_x509_certificates(path.read_bytes()) if path.exists() else []
+                for path in (self.chain, self.imported)
+            )
         except FileNotFoundError as error:
             missing = Path(error.filename).name
             raise issues.AUTHORITY_DAMAGED.error(place=self.directory, reason=f"{missing} is missing") from None
@@ -85,7 +92,7 @@ class AuthorityFiles:
                 place=self.directory, reason="key and certificate do not belong together"
             )
         others = [certificate for certificate in trusted if certificate is not own[0]]
-        return Authority(key, own[0], others, chain)
+        return Authority(key, own[0], others, chain, imported)
 
     @property
     def is_prepared(self) -> bool:
@@ -95,7 +102,7 @@ class AuthorityFiles:
     @property
     def stamps(self) -> FileStamps:
         """Values that change when any of the files does."""
-        return tuple(map(_stamp, (self.key, self.next_key, self.certificate, self.chain)))
+        return tuple(map(_stamp, (self.key, self.next_key, self.certificate, self.imported, self.chain)))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -127,6 +134,7 @@ class AuthorityFiles:
     def retire(self) -> None:
         """Trust only the current authority."""
         write_private(self.certificate, _pem([self.load().certificate]))
+        self.imported.unlink(missing_ok=True)
         self.chain.unlink(missing_ok=True)
 
 

@@ -116,7 +116,7 @@ class EnrolmentService:
         """
         request = certificates.read_request(body.request)
         old = self._prove(request, body)
-        known = await self._nodes.find(certificates.serial_text(old))
+        known = await self._nodes.find(certificates.fingerprint(old))
         if known is None or known.revoked_at is not None or known.node != certificates.common_name(request):
             raise issues.RENEWAL_DENIED.error()
         if known.not_after + timedelta(seconds=GRACE_S) <= self._clock.now():
@@ -175,7 +175,7 @@ class EnrolmentService:
                 key.verify(signature, signed, padding.PKCS1v15(), hashes.SHA256())
             else:
                 raise issues.RENEWAL_DENIED.error()
-        except (ValueError, InvalidSignature, binascii.Error):
+        except (*certificates.UNREADABLE, InvalidSignature, binascii.Error):
             raise issues.RENEWAL_DENIED.error() from None
         return old
 
@@ -203,7 +203,7 @@ class EnrolmentService:
     def _renew(self, known: Certificate, record: Certificate) -> Transaction[bool]:
         yield from self._nodes.lock(known.node)
         # Checked again under the lock of the node's row: the certificate may have been revoked or superseded in the meantime.
-        if not (yield from self._nodes.is_valid(known.serial)):
+        if not (yield from self._nodes.is_valid(known.fingerprint)):
             return False
         # Proving the key counts as a use. A node that did not get our response retries with the same certificate: its successor
         # was not used yet, so it is not superseded.

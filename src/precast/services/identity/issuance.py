@@ -35,6 +35,7 @@ def issue(
     """Sign a request that `read_request` has checked."""
     signed = authority.sign_node(request, now, given)
     record = Certificate(
+        fingerprint=certificates.fingerprint(signed),
         serial=certificates.serial_text(signed),
         node=certificates.common_name(signed),
         key_digest=certificates.key_digest(signed),

@@ -66,40 +66,44 @@ class PuppetCa:
         return self.path[0]
 
     def successor(self, now: datetime) -> Authority:
-        """Create an authority that this one has signed and that trusts this one."""
+        """Create an authority that this one has signed, and that accepts the nodes of this one, but of none above it."""
         # An authority whose path length is 0 still allows a self-issued certificate, that is, one of its own name.
         limit = self.certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.path_length
         new = Authority.new(now, self.certificate.subject if limit == 0 else None)
         signature = cross_sign(self._key, self.certificate, new, now)
-        return Authority(new.key, new.certificate, self.path, [signature, *self.path[:-1]])
+        return Authority(new.key, new.certificate, (), [signature, *self.path[:-1]], [self.certificate])
 
     def read_nodes(self, now: datetime) -> tuple[list[Certificate], list[SkippedCertificate]]:
         """Read the valid and the revoked certificates of agents; returns them and those that are skipped."""
-        records: dict[str, Certificate] = {}
+        records: dict[str, Certificate] = {}  # by name
         skipped: list[SkippedCertificate] = []
         for file in sorted((self._directory / "signed").glob("*.pem")):
             try:
                 record = self._read_node(file, now)
-                records[record.serial] = record
+                records[record.node] = record
             except (PrecastError, UnusableCertificate) as error:
                 skipped.append(SkippedCertificate(file.name, str(error)))
             except (ValueError, OSError):
                 skipped.append(SkippedCertificate(file.name, "it is not a certificate in PEM"))
         named = {certificate.name.removesuffix(".pem") for certificate in skipped}
+        serials = {record.serial for record in records.values()}
         for serial, name in self._inventory():
-            if serial not in records and name not in named:
+            if serial not in serials and name not in named:
                 skipped.append(SkippedCertificate(name, f"the file of its certificate {serial} is missing"))
         return list(records.values()), skipped
 
     def _read_node(self, file: Path, now: datetime) -> Certificate:
         certificate = x509.load_pem_x509_certificate(file.read_bytes())
         node = check_name(certificates.common_name(certificate))
+        if file.name != f"{node}.pem":  # Puppet names the file after the node, so that a name has one certificate
+            raise UnusableCertificate(f"it is the certificate of {node}, whose own file is {node}.pem")
         if not is_issued_by(certificate, self.certificate):
             raise UnusableCertificate("another authority issued it")
         if certificate.not_valid_after_utc + timedelta(seconds=GRACE_S) <= now:
             raise UnusableCertificate("it has expired")
         is_revoked = certificate.serial_number in self._revoked
         return Certificate(
+            fingerprint=certificates.fingerprint(certificate),
             serial=certificates.serial_text(certificate),
             node=node,
             key_digest=certificates.key_digest(certificate),

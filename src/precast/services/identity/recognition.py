@@ -1,5 +1,8 @@
 """Which node a certificate identifies, and when a newer certificate of the node supersedes it.
 
+A certificate identifies a node if exactly this certificate was issued or imported for it. It is found by the digest of its bytes, so
+that a certificate of another authority with the same serial, name or key identifies nobody.
+
 The first use of a certificate supersedes every other certificate of its node. The one that was in use until then is accepted for a
 short overlap, for connections and requests that are in flight, but is never renewed. So a key that was copied long ago is useless;
 and if a thief and the machine both hold a key, the second to use its renewed certificate is refused, which is noticed.
@@ -17,19 +20,19 @@ OVERLAP = timedelta(minutes=10)
 
 
 class RecognitionService:
-    """Identifies nodes by the serial of a certificate that TLS has verified."""
+    """Identifies nodes by the fingerprint of a certificate that TLS has verified."""
 
     def __init__(self, database: Database, nodes: NodeCertificates, audit: AuditLog) -> None:
         self._database = database
         self._nodes = nodes
         self._audit = audit
 
-    async def recognise(self, serial: str) -> Certificate | None:
+    async def recognise(self, fingerprint: str) -> Certificate | None:
         """Return the certificate if it is accepted now; None if it is unknown, expired, revoked or superseded.
 
         Its first use is recorded before any request of the node is handled.
         """
-        known = await self._nodes.find(serial)
+        known = await self._nodes.find(fingerprint)
         if known is None or not is_accepted(known, self._database.clock.now()):
             return None
         if known.seen_at is None and not await self._database.write(self.record_use, known):

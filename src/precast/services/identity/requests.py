@@ -78,8 +78,7 @@ class RequestService:
         """Whether the certificate of a signed request was revoked: then the same key makes a new request."""
         if request.certificate is None:
             return False
-        serial = certificates.serial_text(x509.load_pem_x509_certificate(request.certificate))
-        known = await self._nodes.find(serial)
+        known = await self._nodes.find(certificates.fingerprint(x509.load_pem_x509_certificate(request.certificate)))
         return known is None or known.revoked_at is not None
 
     async def list_pending(self, after: tuple[str, str], limit: int) -> list[EnrolmentRequest]:

@@ -45,7 +45,9 @@ class RotationService:
         """Show the trusted authorities, and the nodes that still use an old one."""
         self._authority.reload()
         current = self._authority.current
-        others: list[str] = [certificates.fingerprint(certificate) for certificate in current.others]
+        others: list[str] = [
+            certificates.fingerprint(certificate) for certificate in (*current.others, *current.imported)
+        ]
         is_prepared = self._authority.files.is_prepared
         users = (
             await self._nodes.read_nodes_of_other_authorities(current.fingerprint, MAX_LISTED)
@@ -64,7 +66,7 @@ class RotationService:
         with files.locked():
             self._authority.reload()
             if not files.is_prepared:
-                if self._authority.current.others:
+                if self._authority.current.others or self._authority.current.imported:
                     raise issues.ROTATION_IN_PROGRESS.error(state="the old authority is still trusted")
                 await self._prepare(actor)
                 if not prepare_only:
@@ -79,7 +81,7 @@ class RotationService:
         with files.locked():
             self._authority.reload()
             current = self._authority.current
-            if not current.others:
+            if not current.others and not current.imported:
                 raise issues.NOT_ROTATING.error()
             if files.is_prepared:
                 raise issues.ROTATION_IN_PROGRESS.error(state="the new authority is prepared and does not sign yet")

@@ -1,5 +1,8 @@
 """Certificates of nodes.
 
+A certificate is found by its fingerprint, the digest of all its bytes, so it is the one that was issued: its key, name, issuer and
+serial are those of the row. A serial alone identifies nothing, because every authority has its own serials.
+
 Every change of a node's certificates locks the node's row first, so two requests for one name cannot both be granted, even on two
 servers.
 """
@@ -14,7 +17,7 @@ from precast.base import canonical
 from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store.engine.database import Database
 from precast.store.engine.lookup import Lookup
-from precast.store.engine.query import Query, Transaction, Wake
+from precast.store.engine.query import Query, Transaction, Wake, json_list
 
 # Woken when certificates are revoked: servers close the connections that use them.
 REVOKED_TOPIC = "revoked"
@@ -33,31 +36,33 @@ LIVE = Query(
     """
     -- The newest certificate that is valid, or expired so recently that it can be renewed.
     SELECT key_digest, extensions FROM certificate WHERE node = :node AND revoked_at IS NULL AND not_after > :since
-    ORDER BY issued_at DESC, serial LIMIT 1
+    ORDER BY issued_at DESC, fingerprint LIMIT 1
     """,
 )
 ADD_CERTIFICATE = Query(
     "nodes.add_certificate",
     """
-    INSERT INTO certificate (serial, node, key_digest, extensions, issued_at, not_after, authority)
-    VALUES (:serial, :node, :key_digest, :extensions, :issued_at, :not_after, :authority)
+    INSERT INTO certificate (fingerprint, serial, node, key_digest, extensions, issued_at, not_after, authority)
+    VALUES (:fingerprint, :serial, :node, :key_digest, :extensions, :issued_at, :not_after, :authority)
     """,
 )
 _CERTIFICATE = """
-    SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
+    SELECT fingerprint, serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
         authority, seen_at, superseded_at, (SELECT deactivated_at FROM node WHERE name = certificate.node)
     FROM certificate"""
-CERTIFICATE = Query("nodes.certificate", f"{_CERTIFICATE} WHERE serial = :serial")
-CERTIFICATES_BY_SERIAL = Query(
-    "nodes.certificates_by_serial",
-    f"{_CERTIFICATE} WHERE serial IN (SELECT value FROM json_each(:serials))",  # noqa: S608 - made of constants
-    postgresql=f"{_CERTIFICATE} WHERE serial = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:serials AS JSONB))))",
+CERTIFICATE = Query("nodes.certificate", f"{_CERTIFICATE} WHERE fingerprint = :fingerprint")
+CERTIFICATES_BY_FINGERPRINT = Query(
+    "nodes.certificates_by_fingerprint",
+    f"{_CERTIFICATE} WHERE fingerprint IN (SELECT value FROM json_each(:fingerprints))",  # noqa: S608 - made of constants
+    postgresql=f"""
+    {_CERTIFICATE} WHERE fingerprint = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:fingerprints AS JSONB))))
+    """,
 )
 CERTIFICATES = Query(
     "nodes.certificates",
     f"""
-    {_CERTIFICATE} WHERE (node, issued_at, serial) > (:after_node, :after_at, :after_serial)
-    ORDER BY node, issued_at, serial LIMIT :limit
+    {_CERTIFICATE} WHERE (node, issued_at, fingerprint) > (:after_node, :after_at, :after_fingerprint)
+    ORDER BY node, issued_at, fingerprint LIMIT :limit
     """,
 )
 REVOKE = Query(
@@ -71,10 +76,10 @@ REVOKED = Query(
     "nodes.revoked",
     """
     -- Certificates that were revoked since a time, and those of nodes that were deactivated since then.
-    SELECT serial FROM certificate WHERE revoked_at >= :since
+    SELECT fingerprint FROM certificate WHERE revoked_at >= :since
     UNION
-    SELECT serial FROM certificate JOIN node ON node.name = certificate.node WHERE deactivated_at >= :since
-    ORDER BY serial LIMIT :limit
+    SELECT fingerprint FROM certificate JOIN node ON node.name = certificate.node WHERE deactivated_at >= :since
+    ORDER BY fingerprint LIMIT :limit
     """,
 )
 REACTIVATE = Query(
@@ -85,14 +90,31 @@ IMPORT_NODE = Query(
     "nodes.import_node",
     "INSERT INTO node (name, created_at) VALUES (:node, :now) ON CONFLICT (name) DO NOTHING",
 )
+TAKEN = Query(
+    "nodes.taken",
+    """
+    -- A node of a list with a certificate that can still be renewed and is not in the list.
+    SELECT node FROM certificate
+    WHERE node IN (SELECT value FROM json_each(:nodes)) AND revoked_at IS NULL AND not_after > :since
+        AND fingerprint NOT IN (SELECT value FROM json_each(:fingerprints))
+    ORDER BY node LIMIT 1
+    """,
+    postgresql="""
+    SELECT node FROM certificate
+    WHERE node IN (SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))) AND revoked_at IS NULL AND not_after > :since
+        AND fingerprint NOT IN (SELECT jsonb_array_elements_text(CAST(:fingerprints AS JSONB)))
+    ORDER BY node LIMIT 1
+    """,
+)
 IMPORT_CERTIFICATE = Query(
     "nodes.import_certificate",
     """
     -- Issued by another authority. An interrupted import can be repeated.
     INSERT INTO certificate
-        (serial, node, key_digest, extensions, issued_at, not_after, authority, revoked_at, revoked_why)
-    VALUES (:serial, :node, :key_digest, :extensions, :issued_at, :not_after, :authority, :revoked_at, :why)
-    ON CONFLICT (serial) DO NOTHING
+        (fingerprint, serial, node, key_digest, extensions, issued_at, not_after, authority, revoked_at, revoked_why)
+    VALUES
+        (:fingerprint, :serial, :node, :key_digest, :extensions, :issued_at, :not_after, :authority, :revoked_at, :why)
+    ON CONFLICT (fingerprint) DO NOTHING
     """,
 )
 LOCK = Query(
@@ -106,8 +128,8 @@ SEE = Query(
     "nodes.see",
     """
     UPDATE certificate SET seen_at = :now
-    WHERE serial = :serial AND seen_at IS NULL AND superseded_at IS NULL AND revoked_at IS NULL
-    RETURNING serial
+    WHERE fingerprint = :fingerprint AND seen_at IS NULL AND superseded_at IS NULL AND revoked_at IS NULL
+    RETURNING fingerprint
     """,
 )
 SUPERSEDE = Query(
@@ -115,7 +137,7 @@ SUPERSEDE = Query(
     """
     -- Includes certificates that were issued and never presented: of several renewals of one certificate, the first one used stays.
     UPDATE certificate SET superseded_at = :now
-    WHERE node = :node AND serial <> :serial AND superseded_at IS NULL AND revoked_at IS NULL
+    WHERE node = :node AND fingerprint <> :fingerprint AND superseded_at IS NULL AND revoked_at IS NULL
     RETURNING serial
     """,
 )
@@ -148,6 +170,7 @@ REVOKE_OTHERS = Query(
 class Certificate(msgspec.Struct, frozen=True):
     """A certificate that was issued to a node."""
 
+    fingerprint: str
     serial: str
     node: str
     key_digest: str
@@ -197,9 +220,9 @@ class NodeCertificates:
         rows = yield LIVE(node=node, since=to_micros(since))
         return LiveKey(rows[0][0], msgspec.json.decode(rows[0][1], type=dict[str, str])) if rows else None
 
-    def is_valid(self, serial: str) -> Transaction[bool]:
+    def is_valid(self, fingerprint: str) -> Transaction[bool]:
         """Whether a certificate exists, is neither revoked nor superseded, and its node is active. Its age does not matter."""
-        certificate = yield from BY_SERIAL.find(serial)
+        certificate = yield from BY_FINGERPRINT.find(fingerprint)
         return (
             certificate is not None
             and certificate.revoked_at is None
@@ -212,15 +235,16 @@ class NodeCertificates:
         superseded itself."""
         yield LOCK(node=certificate.node)
         now = to_micros(self._database.clock.now())
-        if not (yield SEE(serial=certificate.serial, now=now)):
+        if not (yield SEE(fingerprint=certificate.fingerprint, now=now)):
             # Another request may have recorded it just before.
-            known = yield from BY_SERIAL.find(certificate.serial)
+            known = yield from BY_FINGERPRINT.find(certificate.fingerprint)
             return [] if known is not None and known.seen_at is not None and known.superseded_at is None else None
-        rows = yield SUPERSEDE(node=certificate.node, serial=certificate.serial, now=now)
+        rows = yield SUPERSEDE(node=certificate.node, fingerprint=certificate.fingerprint, now=now)
         return [row[0] for row in rows]
 
     def add(self, certificate: Certificate) -> Transaction[None]:
         yield ADD_CERTIFICATE(
+            fingerprint=certificate.fingerprint,
             serial=certificate.serial,
             node=certificate.node,
             key_digest=certificate.key_digest,
@@ -236,6 +260,17 @@ class NodeCertificates:
         yield Wake(REVOKED_TOPIC)
         return [row[0] for row in rows]
 
+    def find_taken(self, certificates: Sequence[Certificate], grace_s: float) -> Transaction[str | None]:
+        """Find a name among those of valid certificates to import that belongs to another certificate."""
+        valid = [certificate for certificate in certificates if certificate.revoked_at is None]
+        since = self._database.clock.now() - timedelta(seconds=grace_s)
+        rows = yield TAKEN(
+            nodes=json_list([certificate.node for certificate in valid]),
+            fingerprints=json_list([certificate.fingerprint for certificate in valid]),
+            since=to_micros(since),
+        )
+        return rows[0][0] if rows else None
+
     def import_certificates(self, certificates: Sequence[Certificate]) -> Transaction[None]:
         """Add certificates that another authority has issued; known ones stay as they are."""
         now = to_micros(self._database.clock.now())
@@ -243,6 +278,7 @@ class NodeCertificates:
         yield IMPORT_NODE.many({"node": node, "now": now} for node in nodes)
         yield IMPORT_CERTIFICATE.many(
             {
+                "fingerprint": certificate.fingerprint,
                 "serial": certificate.serial,
                 "node": certificate.node,
                 "key_digest": certificate.key_digest,
@@ -274,20 +310,22 @@ class NodeCertificates:
     async def read_nodes_of_other_authorities(self, authority: str, limit: int) -> list[str]:
         return await self._database.read(self.list_nodes_of_other_authorities, authority, limit)
 
-    async def find(self, serial: str) -> Certificate | None:
-        return await self._database.find(BY_SERIAL, serial)
+    async def find(self, fingerprint: str) -> Certificate | None:
+        return await self._database.find(BY_FINGERPRINT, fingerprint)
 
     async def list_certificates(self, after: Certificate | None = None, limit: int = 100) -> list[Certificate]:
         return await self._database.read(_list_certificates, after, limit)
 
     async def list_revoked(self, since: datetime, limit: int = 10_000) -> list[str]:
-        """List the serials of certificates that are refused since then: they were revoked, or their node was deactivated."""
+        """List the fingerprints of certificates that are refused since then: they were revoked, or their node was deactivated."""
         return await self._database.read(_list_revoked, since, limit)
 
 
 def _list_certificates(after: Certificate | None, limit: int) -> Transaction[list[Certificate]]:
-    node, at, serial = ("", 0, "") if after is None else (after.node, to_micros(after.issued_at), after.serial)
-    rows = yield CERTIFICATES(after_node=node, after_at=at, after_serial=serial, limit=limit)
+    node, at, fingerprint = (
+        ("", 0, "") if after is None else (after.node, to_micros(after.issued_at), after.fingerprint)
+    )
+    rows = yield CERTIFICATES(after_node=node, after_at=at, after_fingerprint=fingerprint, limit=limit)
     return [_certificate(*row) for row in rows]
 
 
@@ -298,6 +336,7 @@ def _list_revoked(since: datetime, limit: int) -> Transaction[list[str]]:
 # The same row is read for every request of a node.
 @lru_cache(maxsize=20_000)
 def _certificate(
+    fingerprint: str,
     serial: str,
     node: str,
     key_digest: str,
@@ -312,6 +351,7 @@ def _certificate(
     deactivated: int | None,
 ) -> Certificate:
     return Certificate(
+        fingerprint,
         serial,
         node,
         key_digest,
@@ -328,4 +368,4 @@ def _certificate(
 
 
 # Read for every request of a node.
-BY_SERIAL = Lookup(CERTIFICATE, CERTIFICATES_BY_SERIAL, lambda row: _certificate(*row))
+BY_FINGERPRINT = Lookup(CERTIFICATE, CERTIFICATES_BY_FINGERPRINT, lambda row: _certificate(*row))

@@ -59,9 +59,9 @@ TABLES: tuple[Table, ...] = (
     Table("node", ("name",), ("created_at", "deactivated_at", "environment", "role", "classes", "parameters")),
     Table(
         "certificate",
-        ("serial",),
+        ("fingerprint",),
         (
-            *("node", "key_digest", "extensions", "issued_at", "not_after", "revoked_at", "revoked_why"),
+            *("serial", "node", "key_digest", "extensions", "issued_at", "not_after", "revoked_at", "revoked_why"),
             *("authority", "seen_at", "superseded_at"),
         ),
     ),

@@ -117,6 +117,7 @@ class TokenRow(msgspec.Struct, frozen=True):
 class CertificateRow(msgspec.Struct, frozen=True):
     """A certificate as lists show it."""
 
+    fingerprint: str
     node: str
     serial: str
     issued_at: datetime

@@ -91,7 +91,7 @@ def test_rotation_trusts_the_old_then_both_then_the_new_authority(files: Authori
     new = prepare(files)
     now = files.load()
     assert (now.fingerprint, now.chain, files.is_prepared) == (old.fingerprint, (), True)
-    assert {certificates.fingerprint(certificate) for certificate in now.trusted} == {old.fingerprint, new.fingerprint}
+    assert {certificates.fingerprint(certificate) for certificate in now.issuers} == {old.fingerprint, new.fingerprint}
     files.switch()
     now = files.load()
     assert (now.fingerprint, len(now.chain), files.is_prepared) == (new.fingerprint, 1, False)
@@ -131,7 +131,7 @@ def test_rotation_interrupted_at_any_write_can_be_continued(
         rotate_whole(files)
     monkeypatch.undo()
     now = files.load()
-    assert before.fingerprint in map(certificates.fingerprint, now.trusted)
+    assert before.fingerprint in map(certificates.fingerprint, now.issuers)
     rotate_whole(files)
     after = files.load()
     assert (after.others, after.fingerprint == before.fingerprint) == ((), False)

@@ -58,6 +58,17 @@ def test_unusable_certificates_are_reported_with_the_reason(puppet: PuppetAuthor
     assert "is not a valid node name" in reasons["UPPER.pem"]
 
 
+def test_name_has_one_certificate_however_many_files_claim_it(puppet: PuppetAuthority, tmp_path: Path) -> None:
+    web = puppet.sign(tmp_path / "a", "web1.example.com")
+    thief = PuppetAuthority(tmp_path / "unused")
+    thief.key, thief.path = puppet.key, puppet.path
+    thief.sign(tmp_path / "b", "web1.example.com", serial=77)
+    (puppet.cadir / "signed" / "aaa.pem").write_bytes((tmp_path / "b/certs/web1.example.com.pem").read_bytes())
+    records, skipped = PuppetCa(puppet.cadir).read_nodes(NOW)
+    assert [record.fingerprint for record in records] == [fingerprint(web)]
+    assert [(one.name, "web1.example.com.pem" in one.reason) for one in skipped] == [("aaa.pem", True)]
+
+
 @pytest.mark.parametrize("has_intermediate", [True, False])
 def test_successor_carries_the_signature_of_puppets_authority(tmp_path: Path, has_intermediate: bool) -> None:
     puppet = PuppetAuthority(tmp_path / "ca", has_intermediate=has_intermediate)
@@ -65,7 +76,8 @@ def test_successor_carries_the_signature_of_puppets_authority(tmp_path: Path, ha
     assert is_issued_by(new.chain[0], puppet.path[0])
     assert new.chain[0].public_key() == new.certificate.public_key()
     assert list(new.chain[1:]) == puppet.path[:-1]
-    assert list(new.others) == puppet.path
+    assert list(new.imported) == puppet.path[:1]  # never one above it
+    assert new.others == ()
 
 
 def remove(name: str) -> Callable[[PuppetAuthority], object]:

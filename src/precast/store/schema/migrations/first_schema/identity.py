@@ -3,7 +3,8 @@
 TABLES = (
     """
     CREATE TABLE certificate (
-        serial        TEXT PRIMARY KEY,          -- lower-case hex
+        fingerprint   TEXT PRIMARY KEY,          -- sha256 of the whole certificate: two authorities may use one serial
+        serial        TEXT NOT NULL,             -- lower-case hex, for people and revocation lists
         node          TEXT NOT NULL REFERENCES node (name),
         key_digest    TEXT NOT NULL,             -- sha256 of its public key
         extensions    {bytes} NOT NULL,          -- JSON object: what trusted.extensions shows

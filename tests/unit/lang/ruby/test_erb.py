@@ -106,6 +106,11 @@ def test_endless_template_is_stopped(text: str, monkeypatch: pytest.MonkeyPatch)
     assert refused(text) in ("LANG-906", "LANG-907")
 
 
+@pytest.mark.parametrize("number", ["09", "0x_", "1" * 5000])
+def test_number_that_ruby_has_not_is_refused(number: str) -> None:
+    assert refused(f"<%= {number} %>") == "LANG-901"
+
+
 def test_code_nested_beyond_reason_is_refused() -> None:
     assert refused(f"<%= {'(' * 5000}1{')' * 5000} %>") == "LANG-901"
 

@@ -75,7 +75,7 @@ class CodeLexer:
         elif char in "\"'`":
             self._quoted(is_spaced)
         elif (match := _NUMBER.match(text, at)) is not None:
-            self._add("number", _number(match[0]), match.end(), is_spaced)
+            self._add("number", self._number(match[0]), match.end(), is_spaced)
         elif (match := _VARIABLE.match(text, at)) is not None:
             kind = "ivar" if char == "@" else "global"
             self._add(kind, match[0].lstrip("@$"), match.end(), is_spaced)
@@ -282,8 +282,15 @@ class CodeLexer:
             depth += {"{": 1, "}": -1}.get(inner.tokens[-1].kind, 0) if inner.tokens else 0
         return self.fail("#{ has no }", "close it with }")
 
+    def _number(self, text: str) -> int | float:
+        try:
+            return _read_number(text)
+        except ValueError:
+            return self.fail(f"{text[:20]} is not a number", "write it with fewer digits, and without a leading 0")
 
-def _number(text: str) -> int | float:
+
+def _read_number(text: str) -> int | float:
+    """Read a number. Raises ValueError for one that Ruby has not, such as 09, or that has too many digits."""
     text = text.replace("_", "")
     if text[:2] in ("0x", "0X", "0b", "0B"):
         return int(text, 0)

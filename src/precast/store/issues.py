@@ -97,6 +97,12 @@ NEWER_SCHEMA = Issue(
     "the database has schema {found}, which needs a program with schema {needed} or newer; this program has {known}",
     "install a newer Precast; nothing was changed",
 )
+UNRELEASED_SCHEMA = Issue(
+    "STORE-022",
+    Kind.CONFLICT,
+    "the database was made by an unreleased program: its migration {number} is {found!r}, the one of this program is {known!r}",
+    "back up with that program, then restore into a new database with this one",
+)
 NOT_MIGRATED = Issue(
     "STORE-021",
     Kind.CONFLICT,

@@ -77,7 +77,7 @@ class Schema:
     async def expand(self, up_to: int | None = None) -> list[Migration]:
         """Apply the pending migrations. Returns those that this call applied; none if another server was faster.
 
-        Raises ConflictError STORE-020 if the database is newer than this program can use.
+        Raises ConflictError STORE-020 if the database is newer than this program can use, STORE-022 if no release has made it.
         """
         return await self._database.write(self.apply_pending, self.known if up_to is None else up_to)
 
@@ -88,7 +88,7 @@ class Schema:
     async def verify(self) -> None:
         """Raise ConflictError unless this program can use the database as it is."""
         applied = await self.list_applied()
-        self._refuse_newer(applied)
+        self._refuse_unusable(applied)
         current = applied[-1].number if applied else 0
         if current < self.known:
             raise issues.NOT_MIGRATED.error(found=current, known=self.known)
@@ -98,7 +98,7 @@ class Schema:
         yield LOCK()
         yield CREATE()
         applied = yield from self._read_applied()
-        self._refuse_newer(applied)
+        self._refuse_unusable(applied)
         if not applied:
             yield from self._refuse_foreign()
         done = {row.number for row in applied}
@@ -122,7 +122,7 @@ class Schema:
     def _apply_contractions(self) -> Transaction[list[Migration]]:
         yield LOCK()
         applied = yield from self._read_applied()
-        self._refuse_newer(applied)
+        self._refuse_unusable(applied)
         open_numbers = {row.number for row in applied if row.contracted_at is None}
         due = [migration for migration in self._migrations if migration.contract and migration.number in open_numbers]
         for migration in due:
@@ -143,7 +143,12 @@ class Schema:
             for number, name, runs_with, expanded, contracted in rows
         ]
 
-    def _refuse_newer(self, applied: Sequence[AppliedMigration]) -> None:
+    def _refuse_unusable(self, applied: Sequence[AppliedMigration]) -> None:
+        """Raise ConflictError STORE-020 for a schema that is too new, STORE-022 for one that no release has made."""
+        names = {migration.number: migration.name for migration in self._migrations}
+        for row in applied:
+            if names.get(row.number, row.name) != row.name:
+                raise issues.UNRELEASED_SCHEMA.error(number=row.number, found=row.name, known=names[row.number])
         needed = max((row.number if row.contracted_at else row.runs_with for row in applied), default=0)
         if needed > self.known:
             raise issues.NEWER_SCHEMA.error(found=applied[-1].number, needed=needed, known=self.known)

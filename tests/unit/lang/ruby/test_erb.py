@@ -108,7 +108,7 @@ def test_endless_template_is_stopped(text: str, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("number", ["09", "0x_", "1" * 5000])
 def test_number_that_ruby_has_not_is_refused(number: str) -> None:
-    assert refused(f"<%= {number} %>") == "LANG-901"
+    assert refused(f"<%= {number} %>") == "LANG-900"
 
 
 def test_code_nested_beyond_reason_is_refused() -> None:

@@ -20,7 +20,7 @@ _SIMPLE_ESCAPES: Final = {
     "n": r"\n", "t": r"\t", "r": r"\r", "f": r"\f", "v": r"\v", "a": r"\a", "e": r"\x1b",
 }  # fmt: skip
 _REFUSED_ESCAPES: Final = {"G": "\\G", "K": "\\K", "X": "\\X", "g": "\\g, a call of a group"}
-_LINE_START: Final = r"(?:\A|^(?!\Z))"  # a newline at the very end does not begin a line
+LINE_START: Final = r"(?:\A|^(?!\Z))"  # a newline at the very end does not begin a line
 _NUMBERED_NAME: Final = re.compile(r"-?\d+")
 _INTERVAL: Final = re.compile(r"\{(\d+(?:,\d*)?|,\d+)\}")
 _NAMED_GROUP: Final = re.compile(r"\(\?<(?![=!])|\(\?'")
@@ -33,6 +33,13 @@ def compile_regexp(pattern: str) -> re.Pattern[str]:
         return re.compile(_Translation(pattern).translate(), re.MULTILINE)
     except (re.error, RecursionError, OverflowError, ValueError) as error:
         raise issues.BAD_REGEXP.error(pattern=pattern, reason=str(error)) from None
+
+
+def translate_regexp(pattern: str) -> str:
+    """The pattern as Python writes it, for texts of several lines. Raises LANG-210 if it is invalid or cannot be translated."""
+    text = compile_regexp(pattern).pattern
+    assert isinstance(text, str)
+    return text
 
 
 class _Translation:
@@ -90,7 +97,7 @@ class _Translation:
             if char == "|":
                 self._emit(char, repeatable=False)
             else:
-                self._emit(_LINE_START if char == "^" else char if char in ".$" else re.escape(char))
+                self._emit(LINE_START if char == "^" else char if char in ".$" else re.escape(char))
 
     def _skip_blank(self, char: str) -> None:
         if char == "#":

@@ -28,6 +28,12 @@ TOO_SLOW = Issue(
     "narrow it down: types, titles and values of parameters are indexed, and so are the reports of a node and what failed",
 )
 NO_SUCH_ENTITY = Issue("QUERY-006", Kind.INPUT, "{about!r} cannot be queried", "the entity is one of: {known}")
+PATTERN_TOO_COSTLY = Issue(
+    "QUERY-007",
+    Kind.INPUT,
+    "the pattern {pattern} takes too many steps on the texts it is compared with",
+    "write it with fewer repetitions, or compare with = or a glob first",
+)
 ALL_AND_TARGETS = Issue(
     "TARGET-006",
     Kind.INPUT,

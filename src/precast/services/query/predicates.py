@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from precast.services.query import issues
+from precast.wire.query.automata import StepMeter, TooManySteps
 from precast.wire.query.patterns import Pattern
 from precast.wire.query.targets import (
     And,
@@ -26,6 +28,9 @@ from precast.wire.query.targets import (
 # A pattern is matched against this much of a text; a comparison considers this many elements of a list.
 MAX_TEXT_CHARS = 4096
 MAX_ELEMENTS = 1000
+# States that all patterns of a query may visit: about a tenth of a second. Ordinary patterns visit some thousand for a whole fleet,
+# because transitions are cached.
+MAX_PATTERN_STEPS = 250_000
 ABSENT = object()
 _VERSION = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})*")
 
@@ -44,25 +49,29 @@ class FieldReader(Protocol):
 
 
 def compile_predicate(term: Term, reader: FieldReader) -> Predicate:
-    """Compile a term into a predicate over items. All preparation happens here, once."""
+    """Compile a term into a predicate over items. All preparation happens here, once. The predicate raises InputError QUERY-007."""
+    return _compile(term, reader, StepMeter(MAX_PATTERN_STEPS))
+
+
+def _compile(term: Term, reader: FieldReader, meter: StepMeter) -> Predicate:
     if isinstance(term, NodeName | ResourceReference | HasResource):
         return reader.standalone_predicate(term)
     if isinstance(term, And):
-        tests = [compile_predicate(operand, reader) for operand in term.terms]
+        tests = [_compile(operand, reader, meter) for operand in term.terms]
         return lambda item: all(test(item) for test in tests)
     if isinstance(term, Or):
-        return _compile_or(term, reader)
+        return _compile_or(term, reader, meter)
     if isinstance(term, Not):
-        negated = compile_predicate(term.term, reader)
+        negated = _compile(term.term, reader, meter)
         return lambda item: not negated(item)
-    return _compile_field_test(term, reader.reader_for(term.field.parts))
+    return _compile_field_test(term, reader.reader_for(term.field.parts), meter)
 
 
-def _compile_or(term: Or, reader: FieldReader) -> Predicate:
+def _compile_or(term: Or, reader: FieldReader, meter: StepMeter) -> Predicate:
     """Plain names are combined into one set, because there may be thousands."""
     names = frozenset(operand.text for operand in term.terms if isinstance(operand, NodeName) and not operand.is_glob)
     others = [
-        compile_predicate(operand, reader)
+        _compile(operand, reader, meter)
         for operand in term.terms
         if not isinstance(operand, NodeName) or operand.is_glob
     ]
@@ -71,13 +80,15 @@ def _compile_or(term: Or, reader: FieldReader) -> Predicate:
     return lambda item: item.name in names or any(test(item) for test in others)
 
 
-def _compile_field_test(term: Comparison | Membership | Existence, read: Callable[[Any], Any]) -> Predicate:
+def _compile_field_test(
+    term: Comparison | Membership | Existence, read: Callable[[Any], Any], meter: StepMeter
+) -> Predicate:
     if isinstance(term, Existence):
         return lambda item: read(item) is not ABSENT
     if isinstance(term, Membership):
         accepts = [_equal(accepted.value) for accepted in term.values]
         return lambda item: any(_is_any_element(read(item), test) for test in accepts)
-    test = _comparison(term.sign, term.value)
+    test = _comparison(term.sign, term.value, meter)
     if term.sign not in ("!=", "!~"):
         return lambda item: _is_any_element(read(item), test)
 
@@ -96,13 +107,22 @@ def _is_any_element(value: Any, test: Callable[[Any], bool]) -> bool:
     return value is not ABSENT and value is not None and not isinstance(value, dict) and test(value)
 
 
-def _comparison(sign: str, value: Value) -> Callable[[Any], bool]:
+def _comparison(sign: str, value: Value, meter: StepMeter) -> Callable[[Any], bool]:
     if sign in ("=", "!="):
         return _equal(value.value)
     if sign in ("~", "!~"):
-        pattern = Pattern(str(value.value))
-        return lambda actual: pattern.matches(_text(actual)[:MAX_TEXT_CHARS])
+        return _pattern_test(Pattern(str(value.value), meter))
     return _ordered(sign, value.value)
+
+
+def _pattern_test(pattern: Pattern) -> Callable[[Any], bool]:
+    def test(actual: Any) -> bool:
+        try:
+            return pattern.matches(_text(actual)[:MAX_TEXT_CHARS])
+        except TooManySteps:
+            raise issues.PATTERN_TOO_COSTLY.error(pattern=pattern.text[:80]) from None
+
+    return test
 
 
 def _equal(wanted: Any) -> Callable[[Any], bool]:

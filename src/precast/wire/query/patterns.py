@@ -1,22 +1,34 @@
 """Regular expressions that match in time linear in the text, whatever the pattern: for patterns that users send to a server.
 
 The common elements are supported: characters, `.`, classes, `\\d \\w \\s`, `^ $`, groups, `|`, `* + ? {m,n}`. Elements that need
-backtracking (back-references, look-around) are refused, and so is a pattern that grows beyond a limit. A pattern is compiled to a
-nondeterministic automaton; the transitions between its sets of states are cached, so that a deterministic automaton is built lazily.
+backtracking (back-references, look-around) are refused, and so is a pattern that grows beyond a limit.
 """
 
 import re
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final
 
-MAX_PATTERN_CHARS = 500
-MAX_STATES = 2000
-# The size of the transition cache; when it is full it is cleared, so that memory is bounded too.
-MAX_STEPS = 5000
-MAX_REPEAT = 100
+from precast.wire.query.automata import (
+    At,
+    Automaton,
+    Char,
+    Choice,
+    Part,
+    Repeat,
+    Sequential,
+    StepMeter,
+    Test,
+    TooLarge,
+)
 
-_CLASSES = {"d": "[0-9]", "w": "[A-Za-z0-9_]", "s": r"[ \t\n\r\f\v]"}
-_ANY, _START, _END, _SPLIT, _CLASS, _ACCEPT = "any", "start", "end", "split", "class", "accept"
+MAX_PATTERN_CHARS: Final = 500
+MAX_REPEAT: Final = 100
+MAX_DEPTH: Final = 50
+
+_CLASSES: Final = {"d": "[0-9]", "w": "[A-Za-z0-9_]", "s": r"[ \t\n\r\f\v]"}
+_CONTROLS: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v"}
+_REPEATS: Final[dict[str, tuple[int, int | None]]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_REPEAT: Final = re.compile(r"[*+?]|\{([0-9]{1,3})(,([0-9]{0,3}))?\}")
+_BRACKET: Final = re.compile(r"\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 
 
 class BadPattern(Exception):
@@ -28,119 +40,51 @@ class BadPattern(Exception):
         self.at = at
 
 
-class _State(NamedTuple):
-    kind: str
-    test: Callable[[str], bool] | None
-    after: tuple[int, ...]
-
-
 class Pattern:
     """A compiled pattern that finds a match anywhere in a text."""
 
-    def __init__(self, text: str) -> None:
-        """Raises BadPattern."""
+    def __init__(self, text: str, meter: StepMeter | None = None) -> None:
+        """Raises BadPattern. With a meter, matching raises TooManySteps."""
         if len(text) > MAX_PATTERN_CHARS:
             raise BadPattern(f"it is longer than {MAX_PATTERN_CHARS} characters", MAX_PATTERN_CHARS)
         self.text = text
-        builder = _Builder(text)
-        self._start, self._states = builder.build(), builder.states
-        self._steps: dict[tuple[frozenset[int], str], frozenset[int]] = {}
-
-    def matches(self, text: str) -> bool:
-        """Whether any part of the text matches."""
-        now = self._spread({self._start}, at_start=True, at_end=not text)
-        for at, char in enumerate(text):
-            if self._accepts(now):
-                return True
-            is_last = at == len(text) - 1
-            key = (now, char)
-            if is_last or key not in self._steps:
-                after = self._step(now, char, at_end=is_last)
-                if is_last:
-                    return self._accepts(after)
-                if len(self._steps) >= MAX_STEPS:
-                    self._steps.clear()
-                self._steps[key] = after
-            now = self._steps[key]
-        return self._accepts(now)
-
-    def _step(self, now: frozenset[int], char: str, *, at_end: bool) -> frozenset[int]:
-        reached = {
-            after
-            for number in now
-            if (state := self._states[number]).test is not None and state.test(char)
-            for after in state.after
-        }
-        # A match may begin at every character, not only at the first.
-        return self._spread(reached | {self._start}, at_start=False, at_end=at_end)
-
-    def _spread(self, numbers: set[int], *, at_start: bool, at_end: bool) -> frozenset[int]:
-        """Return all states that can be reached without reading a character."""
-        seen: set[int] = set()
-        waiting = list(numbers)
-        while waiting:
-            number = waiting.pop()
-            if number in seen:
-                continue
-            seen.add(number)
-            state = self._states[number]
-            if state.kind == _SPLIT or (state.kind == _START and at_start) or (state.kind == _END and at_end):
-                waiting += state.after
-        return frozenset(seen)
-
-    def _accepts(self, now: frozenset[int]) -> bool:
-        return any(self._states[number].kind == _ACCEPT for number in now)
+        try:
+            self.automaton = Automaton(_Parser(text).parse(), meter=meter)
+        except TooLarge:
+            raise BadPattern("it is too large once its repetitions are written out", 0) from None
+        self.matches = self.automaton.matches
 
 
-class _Builder:
-    """Parses a pattern, then builds its states from the last to the first: each part is built with the state that follows it."""
+class _Parser:
+    """Parses one pattern."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
         self._depth = 0
-        self.states: list[_State] = []
 
-    def build(self) -> int:
-        tree = self._alternatives()
+    def parse(self) -> Part:
+        part = self._alternatives()
         if self._at < len(self._text):
             raise BadPattern("a ) without a matching (", self._at)
-        return tree(self._add(_ACCEPT, None, ()))
+        return part
 
-    # A part is a function: it is given the state that follows, adds its own states and returns the first of them.
-
-    def _alternatives(self) -> "_Part":
+    def _alternatives(self) -> Part:
         parts = [self._sequence()]
         while self._peek() == "|":
             self._at += 1
             parts.append(self._sequence())
-        return (
-            parts[0] if len(parts) == 1 else lambda after: self._add(_SPLIT, None, tuple(part(after) for part in parts))
-        )
+        return parts[0] if len(parts) == 1 else Choice(tuple(parts))
 
-    def _sequence(self) -> "_Part":
-        parts: list[_Part] = []
+    def _sequence(self) -> Part:
+        parts: list[Part] = []
         while self._peek() not in ("", "|", ")"):
             parts.append(self._repeated(self._single()))
+        return Sequential(tuple(parts))
 
-        def build(after: int) -> int:
-            # An empty sequence is a state too, so that the limit on states also bounds repetitions of it.
-            after = after if parts else self._add(_SPLIT, None, (after,))
-            for part in reversed(parts):
-                after = part(after)
-            return after
-
-        return build
-
-    def _repeated(self, part: "_Part") -> "_Part":
-        while True:
-            at = self._at
-            match = re.compile(r"[*+?]|\{(\d{1,3})(,(\d{0,3}))?\}").match(self._text, at)
-            if match is None:
-                if self._peek() == "{":
-                    raise BadPattern("{ begins a repetition, such as {2,5}; write \\{ for the character", at)
-                return part
-            self._at = match.end()
+    def _repeated(self, part: Part) -> Part:
+        while (match := _REPEAT.match(self._text, self._at)) is not None:
+            at, self._at = self._at, match.end()
             if self._peek() in ("?", "+"):
                 raise BadPattern("lazy and possessive repetition are not supported", self._at)
             least, most = _bounds(match)
@@ -148,25 +92,12 @@ class _Builder:
                 raise BadPattern(f"more than {MAX_REPEAT} repetitions", at)
             if most is not None and most < least:
                 raise BadPattern("the lower bound of the repetition exceeds the upper bound", at)
-            part = self._times(part, least, most)
+            part = Repeat(part, least, most)
+        if self._peek() == "{":
+            raise BadPattern("{ begins a repetition, such as {2,5}; write \\{ for the character", self._at)
+        return part
 
-    def _times(self, part: "_Part", least: int, most: int | None) -> "_Part":
-        def build(after: int) -> int:
-            first = after
-            if most is None:
-                loop = self._add(_SPLIT, None, ())
-                self.states[loop] = _State(_SPLIT, None, (part(loop), after))
-                first = loop
-            else:
-                for _ in range(most - least):
-                    first = self._add(_SPLIT, None, (part(first), after))
-            for _ in range(least):
-                first = part(first)
-            return first
-
-        return build
-
-    def _single(self) -> "_Part":
+    def _single(self) -> Part:
         char, at = self._peek(), self._at
         self._at += 1
         if char == "(":
@@ -174,20 +105,20 @@ class _Builder:
         if char in "*+?":
             raise BadPattern(f"{char} has nothing to repeat", at)
         if char in "^$":
-            return self._part(_START if char == "^" else _END, None)
+            return At("text_start" if char == "^" else "text_end")
         if char == ".":
-            return self._part(_ANY, lambda character: character != "\n")
+            return Char("\n".__ne__)
         if char == "[":
-            return self._part(_CLASS, self._bracket(at))
+            return Char(self._bracket(at))
         if char == "\\":
-            return self._part(_CLASS, self._escape(at))
-        return self._part(_CLASS, char.__eq__)
+            return Char(self._escape(at))
+        return Char(char.__eq__)
 
-    def _group(self) -> "_Part":
+    def _group(self) -> Part:
         at = self._at - 1
         self._depth += 1
-        if self._depth > 50:
-            raise BadPattern("groups are nested more than 50 deep", at)
+        if self._depth > MAX_DEPTH:
+            raise BadPattern(f"groups are nested more than {MAX_DEPTH} deep", at)
         if self._text.startswith("?:", self._at):
             self._at += 2
         elif self._peek() == "?":
@@ -199,52 +130,40 @@ class _Builder:
         self._depth -= 1
         return inner
 
-    def _bracket(self, at: int) -> Callable[[str], bool]:
+    def _bracket(self, at: int) -> Test:
         """Parse a character class. It means the same in Python's expressions, which test one character quickly and safely."""
-        match = re.compile(r"\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL).match(self._text, self._at)
+        match = _BRACKET.match(self._text, self._at)
         if match is None:
             raise BadPattern("a [ without a matching ]", at)
         self._at = match.end()
-        return _tester(self._text[at : self._at], at)
+        return _class_test(self._text[at : self._at], at)
 
-    def _escape(self, at: int) -> Callable[[str], bool]:
+    def _escape(self, at: int) -> Test:
         char = self._peek()
         self._at += 1
         if char.lower() in _CLASSES and char:
             inside = _CLASSES[char.lower()]
-            return _tester(inside if char.islower() else f"[^{inside[1:]}", at)
-        if char in "tnrfv" and char:
-            return {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v"}[char].__eq__
+            return _class_test(inside if char.islower() else f"[^{inside[1:]}", at)
+        if char in _CONTROLS:
+            return _CONTROLS[char].__eq__
         if not char or char.isalnum():
             raise BadPattern(f"\\{char} is not supported", at)
         return char.__eq__
-
-    def _part(self, kind: str, test: Callable[[str], bool] | None) -> "_Part":
-        return lambda after: self._add(kind, test, (after,))
-
-    def _add(self, kind: str, test: Callable[[str], bool] | None, after: tuple[int, ...]) -> int:
-        if len(self.states) >= MAX_STATES:
-            raise BadPattern("it is too large once its repetitions are written out", 0)
-        self.states.append(_State(kind, test, after))
-        return len(self.states) - 1
 
     def _peek(self) -> str:
         return self._text[self._at : self._at + 1]
 
 
-_Part = Callable[[int], int]
-
-
 def _bounds(match: "re.Match[str]") -> tuple[int, int | None]:
-    if match[0] in ("*", "+", "?"):
-        return {"*": (0, None), "+": (1, None), "?": (0, 1)}[match[0]]
+    if match[0] in _REPEATS:
+        return _REPEATS[match[0]]
     least = int(match[1])
     if match[2] is None:
         return least, least
     return least, int(match[3]) if match[3] else None
 
 
-def _tester(bracket: str, at: int) -> Callable[[str], bool]:
+def _class_test(bracket: str, at: int) -> Test:
     for escape in re.findall(r"\\.", bracket):
         if escape[1].isalnum() and escape[1] not in "dwsDWStnrfv":
             raise BadPattern(f"{escape} is not supported", at)
@@ -253,7 +172,12 @@ def _tester(bracket: str, at: int) -> Callable[[str], bool]:
     # Escape characters to which later versions of Python may give a meaning.
     safe = re.sub(r"\\.|[\[&~|]", lambda sign: sign[0] if sign[0][0] == "\\" else f"\\{sign[0]}", bracket[1:])
     try:
-        compiled = re.compile(f"[{safe}", re.DOTALL | re.ASCII)
+        return character_test(f"[{safe}", re.DOTALL | re.ASCII)
     except re.error as error:
         raise BadPattern(f"the character class is invalid: {error}", at) from None
-    return lambda character: compiled.fullmatch(character) is not None
+
+
+def character_test(expression: str, flags: int) -> Test:
+    """A test for one character by an expression that matches exactly one, such as a class. Raises re.error."""
+    fullmatch = re.compile(expression, flags).fullmatch
+    return lambda character: fullmatch(character) is not None

@@ -1,9 +1,11 @@
 """Whether a target matches a node."""
 
+import random
 from typing import Any, NamedTuple
 
 import pytest
 
+from precast.base.errors import InputError
 from precast.services.query.node_fields import NodeFieldReader
 from precast.services.query.predicates import compile_predicate
 from precast.wire.query.parser import parse
@@ -117,3 +119,16 @@ def test_name_without_a_domain_has_none() -> None:
 
 def test_pattern_is_matched_against_the_beginning_of_a_long_text_only() -> None:
     assert not is_match("facts.x ~ 'z'", Sample(facts={"x": "a" * 10_000 + "z"}))
+
+
+def test_patterns_of_a_query_share_one_budget_of_steps() -> None:
+    hostile = " or ".join(f"facts.long ~ '(a|b)*a(a|b){{90}}{number}'" for number in range(20))
+    predicate = compile_predicate(parse(hostile), NodeFieldReader())
+    text = "".join(random.Random(0).choices("ab", k=900))
+    with pytest.raises(InputError, match="too many steps"):
+        predicate(Sample(facts={"long": text}))
+
+
+def test_ordinary_pattern_over_a_large_fleet_stays_within_the_budget() -> None:
+    predicate = compile_predicate(parse(r"name ~ '^(web|db)[0-9]{1,5}\.(eu|us)-[a-z]+'"), NodeFieldReader())
+    assert sum(predicate(Sample(name=f"web{number}.eu-west")) for number in range(20_000)) == 20_000

@@ -16,7 +16,7 @@ from lab.small_disk import fill, mount, opened, unmount
 from precast.base import digests
 from precast.base.errors import PrecastError, UnavailableError
 from precast.base.ids import TimeOrderedIds
-from precast.services.code.content import ContentService
+from precast.services.code.content import ContentScope, ContentService
 from precast.services.code.environments import EnvironmentService
 from precast.services.code.file_trees import FileTree, TreeFile
 from precast.services.work_kinds import REDECIDE
@@ -49,8 +49,8 @@ async def deploy(database: Database, room: Path, mark: bytes) -> int:
         for data in (large, tree.encode()):
             yield encode_header(digests.of_bytes(data), len(data)) + data
 
-    await content.receive(frames())
-    return (await service.deploy("production", DeployBody(tree.version), "person:ann")).current.number
+    await content.receive(frames(), ContentScope("production", ()))
+    return (await service.deploy("production", DeployBody(tree.version), "person:ann", ())).current.number
 
 
 async def try_full(directory: Path, free_pages: int) -> str:

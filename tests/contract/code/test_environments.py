@@ -13,7 +13,7 @@ from precast.base.errors import PrecastError
 from precast.base.ids import CountedIds
 from precast.services.code import content as content_module
 from precast.services.code import content_collection
-from precast.services.code.content import GRACE, ContentService
+from precast.services.code.content import GRACE, ContentScope, ContentService
 from precast.services.code.content_collection import ContentCollector
 from precast.services.code.environments import EnvironmentService
 from precast.services.code.file_trees import FileTree, TreeFile
@@ -27,6 +27,8 @@ from precast.wire.code.content_frames import encode_header
 from precast.wire.code.environments import DeployBody, RollbackBody
 
 LARGE = b"large " * CHUNK_BYTES
+# An upload by somebody who may read all environments.
+SCOPE = ContentScope("production", ())
 
 
 class Site:
@@ -44,8 +46,8 @@ class Site:
     async def deploy(self, name: str, **files: str) -> int:
         """Upload files and deploy them; returns the number of the version."""
         tree = tree_of(files)
-        await self.content.receive(parts(*(text.encode() for text in files.values()), tree.encode()))
-        return (await self.service.deploy(name, DeployBody(tree.version, "test"), "person:ann")).current.number
+        await self.content.receive(parts(*(text.encode() for text in files.values()), tree.encode()), SCOPE)
+        return (await self.service.deploy(name, DeployBody(tree.version, "test"), "person:ann", ())).current.number
 
 
 def tree_of(files: dict[str, str]) -> FileTree:
@@ -80,10 +82,10 @@ async def code_of(attempt: object) -> str:
 async def test_contents_of_all_sizes_are_stored(site: Site, size: int) -> None:
     contents = [b"", b"x", LARGE[:CHUNK_BYTES], LARGE, b"last"]
     small = contents if size > 1000 else [b"", b"x", b"last"]
-    assert await site.content.receive(parts(*small, size=size)) == len(small)
+    assert await site.content.receive(parts(*small, size=size), SCOPE) == len(small)
     for data in small:
         assert await site.content.read(digests.of_bytes(data)) == data
-    assert await site.content.find_missing([digests.of_bytes(data) for data in small] + ["0" * 64]) == ["0" * 64]
+    assert await site.content.find_missing([digests.of_bytes(data) for data in small] + ["0" * 64], SCOPE) == ["0" * 64]
 
 
 async def test_content_with_another_digest_is_refused_and_not_stored(site: Site) -> None:
@@ -91,24 +93,24 @@ async def test_content_with_another_digest_is_refused_and_not_stored(site: Site)
         yield encode_header(digests.of_bytes(b"the truth"), len(data)) + data
 
     for data in (b"a lie", LARGE):
-        assert await code_of(site.content.receive(wrong_content(data))) == "ENV-010"
-    assert await site.content.find_missing([digests.of_bytes(b"the truth")]) == [digests.of_bytes(b"the truth")]
+        assert await code_of(site.content.receive(wrong_content(data), SCOPE)) == "ENV-010"
+    assert await site.content.find_missing([digests.of_bytes(b"the truth")], SCOPE) == [digests.of_bytes(b"the truth")]
 
 
 @pytest.mark.parametrize("cut", [1, len(b"second") + 3])
 async def test_truncated_body_is_refused(site: Site, cut: int) -> None:
-    assert await code_of(site.content.receive(parts(b"first", b"second", cut=cut))) == "ENV-012"
+    assert await code_of(site.content.receive(parts(b"first", b"second", cut=cut), SCOPE)) == "ENV-012"
 
 
 async def test_content_beyond_the_limit_is_refused_by_its_header(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content_module, "MAX_BYTES", 10)
-    assert await code_of(site.content.receive(parts(b"x" * 11))) == "ENV-011"
+    assert await code_of(site.content.receive(parts(b"x" * 11), SCOPE)) == "ENV-011"
 
 
 async def test_missing_disk_space_for_large_content_is_reported(database: Database, tmp_path: Path) -> None:
     site = Site(database, tmp_path / "gone")
-    assert await code_of(site.content.receive(parts(LARGE))) == "ENV-015"
-    assert await site.content.receive(parts(b"small")) == 1
+    assert await code_of(site.content.receive(parts(LARGE), SCOPE)) == "ENV-015"
+    assert await site.content.receive(parts(b"small"), SCOPE) == 1
 
 
 async def test_deploy_audit_entry_and_work_item_are_one_transaction(site: Site) -> None:
@@ -124,22 +126,22 @@ async def test_deploy_audit_entry_and_work_item_are_one_transaction(site: Site) 
 async def test_deploy_without_its_content_is_refused(site: Site) -> None:
     tree = tree_of({"site": "notify { 'x': }"})
     body = DeployBody(tree.version)
-    assert await code_of(site.service.deploy("production", body, "person:ann")) == "ENV-007"
-    await site.content.receive(parts(tree.encode()))
-    assert await code_of(site.service.deploy("production", body, "person:ann")) == "ENV-007"
+    assert await code_of(site.service.deploy("production", body, "person:ann", ())) == "ENV-007"
+    await site.content.receive(parts(tree.encode()), SCOPE)
+    assert await code_of(site.service.deploy("production", body, "person:ann", ())) == "ENV-007"
     assert await site.environments.find_current("production") is None
 
 
 async def test_tree_with_a_wrong_size_is_refused(site: Site) -> None:
     tree = FileTree({"a": TreeFile(digests.of_bytes(b"x"), 2, False)})
-    await site.content.receive(parts(b"x", tree.encode()))
-    assert await code_of(site.service.deploy("production", DeployBody(tree.version), "person:ann")) == "ENV-002"
+    await site.content.receive(parts(b"x", tree.encode()), SCOPE)
+    assert await code_of(site.service.deploy("production", DeployBody(tree.version), "person:ann", ())) == "ENV-002"
 
 
 async def test_invalid_tree_cannot_be_deployed(site: Site) -> None:
-    await site.content.receive(parts(b"just a file"))
+    await site.content.receive(parts(b"just a file"), SCOPE)
     body = DeployBody(digests.of_bytes(b"just a file"))
-    assert await code_of(site.service.deploy("production", body, "person:ann")) == "ENV-002"
+    assert await code_of(site.service.deploy("production", body, "person:ann", ())) == "ENV-002"
 
 
 async def test_broken_code_is_refused_and_corrected_code_deployed(site: Site) -> None:
@@ -180,12 +182,12 @@ async def test_collection_keeps_the_content_of_retained_trees(
     for at in range(4):
         await site.deploy("production", common="# in all", site=f"# only in {at}")
     await site.deploy("other", site="# only in 0")
-    await site.content.receive(parts(b"nobody names this"))
+    await site.content.receive(parts(b"nobody names this"), SCOPE)
     clock.advance((GRACE + timedelta(hours=1)).total_seconds())
     # Version 2, with its manifest and its own file, and unreferenced content. Version 1's file is in the other environment.
     assert await site.collection.collect() == 4
     texts = ["# in all", *(f"# only in {at}" for at in range(4))]
-    missing = await site.content.find_missing([digests.of_bytes(text.encode()) for text in texts])
+    missing = await site.content.find_missing([digests.of_bytes(text.encode()) for text in texts], SCOPE)
     assert missing == [digests.of_bytes(b"# only in 1")]
     assert await site.collection.collect() == 0
     view = await site.service.show("production")
@@ -194,9 +196,9 @@ async def test_collection_keeps_the_content_of_retained_trees(
 
 
 async def test_collection_keeps_content_that_was_just_checked(site: Site, clock: ManualClock) -> None:
-    await site.content.receive(parts(b"waits for its tree"))
+    await site.content.receive(parts(b"waits for its tree"), SCOPE)
     clock.advance((GRACE + timedelta(hours=1)).total_seconds())
-    assert await site.content.find_missing([digests.of_bytes(b"waits for its tree")]) == []
+    assert await site.content.find_missing([digests.of_bytes(b"waits for its tree")], SCOPE) == []
     assert await site.collection.collect() == 0
 
 

@@ -10,7 +10,7 @@ from precast.api.http.ranges import send_content
 from precast.api.http.routes import ENVIRONMENT, OWN, Call, Content, person, route
 from precast.base import digests
 from precast.services.code import issues
-from precast.services.code.content import ContentService
+from precast.services.code.content import ContentScope, ContentService
 from precast.services.code.environments import EnvironmentService, check_name
 from precast.services.issues import BAD_VALUE, UNPRINTABLE
 from precast.store.code.blobs import Blobs
@@ -69,14 +69,14 @@ class EnvironmentsApi:
         "POST",
         f"{_PATH}/missing",
         _OPERATOR,
-        "The contents that the server lacks",
+        "The contents that the caller must upload: those that no environment has that the token may read",
         MissingAnswer,
         body=MissingBody,
         errors=(issues.BAD_DIGESTS, issues.BAD_NAME),
     )
     async def list_missing(self, call: Call) -> MissingAnswer:
         check_name(call.path["environment"])
-        return MissingAnswer(await self._content.find_missing(call.body.digests))
+        return MissingAnswer(await self._content.find_missing(call.body.digests, _scope(call)))
 
     @route(
         "POST",
@@ -92,7 +92,7 @@ class EnvironmentsApi:
     )
     async def receive(self, call: Call) -> ReceivedAnswer:
         check_name(call.path["environment"])
-        return ReceivedAnswer(await self._content.receive(_parts(call.body)))
+        return ReceivedAnswer(await self._content.receive(_parts(call.body), _scope(call)))
 
     @route(
         "GET",
@@ -127,7 +127,7 @@ class EnvironmentsApi:
         limit_s=DEPLOY_S,
     )
     async def deploy(self, call: Call) -> DeployAnswer:
-        return await self._environments.deploy(call.path["environment"], call.body, call.actor)
+        return await self._environments.deploy(call.path["environment"], call.body, call.actor, call.environments)
 
     @route(
         "POST",
@@ -165,6 +165,10 @@ class EnvironmentsApi:
     async def differ(self, call: Call) -> DifferenceAnswer:
         before, after = (_number(call.query.get(name, "0")) for name in ("before", "after"))
         return await self._environments.compare(call.path["environment"], before, after)
+
+
+def _scope(call: Call) -> ContentScope:
+    return ContentScope(call.path["environment"], tuple(call.environments))
 
 
 def _number(text: str) -> int:

@@ -8,6 +8,7 @@ from precast.services.code.content import GRACE, tree_owner
 from precast.store import issues as store_issues
 from precast.store.code.blobs import Blobs
 from precast.store.code.environments import Environments
+from precast.store.code.uploads import Uploads
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 
@@ -29,6 +30,7 @@ class ContentCollector:
         self._database = database
         self._blobs = blobs
         self._environments = environments
+        self._uploads = Uploads()
 
     async def collect(self) -> int:
         """Delete what is old; returns the number of deleted blobs. Cancelling leaves the rest for the next time."""
@@ -37,6 +39,8 @@ class ContentCollector:
             for environment in page:
                 await self._delete_old_versions(environment.name)
             after = page[-1].name
+        while await self._database.write(self._uploads.expire, self._database.clock.now() - GRACE, PAGE) == PAGE:
+            pass
         return await self._delete_unreferenced()
 
     async def _delete_old_versions(self, environment: str) -> None:

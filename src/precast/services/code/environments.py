@@ -11,13 +11,14 @@ from collections.abc import Sequence
 
 import msgspec
 
+from precast.base.confinement.confine import Level
 from precast.base.errors import PrecastError
 from precast.lang.compiler.environment import FILE as SETTINGS
 from precast.services import texts
 from precast.services.code import checks as code_checks
 from precast.services.code import issues
 from precast.services.code.check_child import CheckReport
-from precast.services.code.content import ContentService, tree_owner
+from precast.services.code.content import ContentScope, ContentService, tree_owner
 from precast.services.code.file_trees import FileTree, TreeFile, compare_trees
 from precast.services.work_kinds import REDECIDE
 from precast.store import issues as store_issues
@@ -59,8 +60,10 @@ class EnvironmentService:
         content: ContentService,
         work: WorkQueue,
         audit: AuditLog,
+        level: Level = Level.STRICT,
     ) -> None:
         self._database = database
+        self._level = level
         self._environments = environments
         self._blobs = blobs
         self._content = content
@@ -81,25 +84,29 @@ class EnvironmentService:
         current = _version_row(environment.current)
         return EnvironmentView(name, environment.policy, current, len(tree.files), size, rows)
 
-    async def deploy(self, name: str, body: DeployBody, actor: str) -> DeployAnswer:
-        """Make a tree current, if its content is stored and its code has no errors.
+    async def deploy(self, name: str, body: DeployBody, actor: str, readable: Sequence[str]) -> DeployAnswer:
+        """Make a tree current, if its content is stored and visible to the caller, and its code has no errors.
 
-        Raises InputError ENV-001, ENV-002, ENV-003, ENV-008; ConflictError ENV-007 if content is missing. Cancelling is safe: the tree
-        becomes current or it does not.
+        `readable` are the environments that the caller may read; none means all. Content that only other environments have counts as
+        missing. Raises InputError ENV-001, ENV-002, ENV-003, ENV-008; ConflictError ENV-007 if content is missing. Cancelling is safe:
+        the tree becomes current or it does not.
         """
         check_name(name)
         texts.check("the source", body.source)
         if body.commit is not None and not _COMMIT.fullmatch(body.commit):
             raise issues.BAD_COMMIT.error(commit=repr(body.commit[:80]))
+        scope = ContentScope(name, tuple(readable))
+        if not await self._database.read(self._content.find_visible, [body.version], scope):
+            raise issues.MISSING_CONTENT.error(count=1, first="its manifest")
         tree = await self._read_tree(body.version)
         current = await self._environments.find_current(name)
         if current is not None and current.version == body.version:
             return DeployAnswer(_version_row(current), False, len(tree.files), 0)
         known = await self._read_tree(current.version) if current is not None else None
-        await self._check_content(tree)
+        await self._check_content(tree, scope)
         warnings = await self._check_settings(name, tree)
         checked = code_checks.select_changed_files(tree, known)
-        report = await code_checks.check_files(name, checked, self._content.read)
+        report = await code_checks.check_files(name, checked, self._content.read, self._level)
         if report.error_count:
             raise issues.BROKEN_TREE.error(environment=name, count=report.error_count, problems=_problems(report))
         new_version = NewVersion(name, body.version, body.source, body.commit, actor)
@@ -158,9 +165,9 @@ class EnvironmentService:
                 raise issues.MISSING_CONTENT.error(count=1, first="its manifest") from None
             raise
 
-    async def _check_content(self, tree: FileTree) -> None:
+    async def _check_content(self, tree: FileTree, scope: ContentScope) -> None:
         """Raises if the content of a file is missing, or has another size than the tree states."""
-        sizes = await self._database.read(self._blobs.find_sizes, tree.digests)
+        sizes = await self._database.read(self._content.find_visible, tree.digests, scope)
         missing = [path for path, file in sorted(tree.files.items()) if file.digest not in sizes]
         if missing:
             raise issues.MISSING_CONTENT.error(count=len(missing), first=missing[0])

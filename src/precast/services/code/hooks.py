@@ -20,7 +20,7 @@ import msgspec
 from precast.base.clock import Clock
 from precast.base.errors import Kind, PrecastError
 from precast.services.code import git_sources, issues, puppetfile_modules
-from precast.services.code.content import MAX_DIGESTS, ContentService
+from precast.services.code.content import MAX_DIGESTS, ContentScope, ContentService
 from precast.services.code.environments import EnvironmentService, check_name
 from precast.services.code.file_trees import FileTree, read_directory
 from precast.services.queue_worker import run_worker
@@ -162,18 +162,18 @@ class HookService:
                 puppetfile_modules.install_modules, checkout.place, self._spool / "modules", is_remote_only=True
             )
             tree, places = await asyncio.to_thread(read_directory, checkout.place)
-            await self._store_missing(tree, places)
+            await self._store_missing(tree, places, ContentScope(environment, ()))
             source = f"{git_sources.redact_url(hook.repository)} {hook.ref}"
             body = DeployBody(tree.version, source, checkout.commit)
-            return await self._environments.deploy(environment, body, f"hook:{environment}")
+            return await self._environments.deploy(environment, body, f"hook:{environment}", ())
 
-    async def _store_missing(self, tree: FileTree, places: Mapping[str, Path]) -> None:
+    async def _store_missing(self, tree: FileTree, places: Mapping[str, Path], scope: ContentScope) -> None:
         """Store the content of a tree that is missing, as an upload does."""
         wanted = [*tree.digests, tree.version]
         sizes: dict[str, int] = {file.digest: file.size for file in tree.files.values()}
         missing: list[str] = []
         for start in range(0, len(wanted), MAX_DIGESTS):
-            missing += await self._content.find_missing(wanted[start : start + MAX_DIGESTS])
+            missing += await self._content.find_missing(wanted[start : start + MAX_DIGESTS], scope)
 
         async def frames() -> AsyncIterator[bytes]:
             for digest in missing:
@@ -186,7 +186,7 @@ class HookService:
                     while part := file.read(READ_BYTES):
                         yield part
 
-        await self._content.receive(frames())
+        await self._content.receive(frames(), scope)
 
     def _record_refusal(self, claim: Claim, error: PrecastError) -> Transaction[None]:
         yield from self._work.complete_claim(claim)

@@ -82,6 +82,18 @@ REFER = Query(
     """,
 )
 REFERS = Query("blobs.refers", "SELECT 1 FROM blob_reference WHERE digest = :digest AND owner = :owner")
+REFERRED = Query(
+    "blobs.referred",
+    """
+    SELECT DISTINCT digest FROM blob_reference WHERE digest IN (SELECT value FROM json_each(:digests))
+        AND owner IN (SELECT value FROM json_each(:owners))
+    """,
+    postgresql="""
+    SELECT DISTINCT digest FROM blob_reference
+    WHERE digest = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:digests AS JSONB))))
+        AND owner = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:owners AS JSONB))))
+    """,
+)
 DELETE_REFERENCES = Query(
     "blobs.delete_references",
     """
@@ -191,6 +203,14 @@ class Blobs:
     def has_reference(self, owner: str, digest: str) -> Transaction[bool]:
         """Whether an owner has a reference to this blob."""
         return bool((yield REFERS(owner=owner, digest=digest)))
+
+    def filter_referenced(self, owners: Sequence[str], digests: Sequence[str]) -> Transaction[set[str]]:
+        """Return those of the digests that one of the owners refers to."""
+        referenced: set[str] = set()
+        for batch in _batches(digests):
+            rows = yield REFERRED(owners=json_list(owners), digests=json_list(batch))
+            referenced.update(row[0] for row in rows)
+        return referenced
 
     def delete_references(self, owner: str, limit: int) -> Transaction[int]:
         """Delete up to `limit` references of an owner. Returns how many."""

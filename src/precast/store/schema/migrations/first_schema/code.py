@@ -26,6 +26,15 @@ TABLES = (
     """,
     "CREATE INDEX blob_reference_owner ON blob_reference (owner)",
     """
+    CREATE TABLE content_upload (        -- the content that callers of an environment have uploaded, for some time
+        environment TEXT NOT NULL,
+        digest      TEXT NOT NULL,       -- not a reference: the blob may have been deleted since
+        uploaded_at {int} NOT NULL,
+        PRIMARY KEY (environment, digest)
+    ){strict}
+    """,
+    "CREATE INDEX content_upload_age ON content_upload (uploaded_at, environment, digest)",
+    """
     CREATE TABLE environment (
         name       TEXT PRIMARY KEY,
         version    TEXT NOT NULL REFERENCES blob (digest),   -- the digest of its file tree

@@ -16,12 +16,12 @@ from precast.net.exchange.notation import parse
 from precast.net.exchange.notation_writer import write
 from precast.net.exchange.pnml_reader import read_pnml
 from precast.net.exchange.pnml_writer import write_pnml
-from precast.net.model.compiler import MOST
+from precast.net.model.compiler import MOST, read_count
 from precast.net.model.plain_net import firing_name
 from precast.net.model.structure import Net
 
 # Findings are a result of the command, not an error of it.
-EXIT_PROBLEMS = 1
+EXIT_PROBLEMS, EXIT_NOT_PROVEN = 1, 2
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     check.add_argument("--json", action="store_true", help="print one JSON document")
     check.set_defaults(run=_check)
-    declare_exits(check, {EXIT_PROBLEMS: "the net has a problem, or could not be proven free of deadlocks"})
+    declare_exits(
+        check,
+        {
+            EXIT_PROBLEMS: "the net has a problem",
+            EXIT_NOT_PROVEN: "no problem was found, but the search ended before it could prove that there is no deadlock",
+        },
+    )
     net_plan.configure(
         _add_file(
             commands.add_parser(
@@ -65,9 +71,9 @@ def _add_output(command: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text[:12]) <= MOST):
+    if (number := read_count(text, 1)) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MOST}")
-    return int(text)
+    return number
 
 
 def _draw(args: argparse.Namespace) -> int:
@@ -94,7 +100,7 @@ def _check(args: argparse.Namespace) -> int:
         print_json(_as_json(net, report))
     else:
         _print_report(net, report)
-    return 0 if report.is_sound else EXIT_PROBLEMS
+    return {True: 0, False: EXIT_PROBLEMS, None: EXIT_NOT_PROVEN}[report.is_sound]
 
 
 def _print_report(net: Net, report: checking.Report) -> None:

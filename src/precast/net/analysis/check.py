@@ -31,8 +31,11 @@ class Report(NamedTuple):
     deadlock: DeadlockAnswer
 
     @property
-    def is_sound(self) -> bool:
-        return not any(finding.severity == "error" for finding in self.findings)
+    def is_sound(self) -> bool | None:
+        """Whether the net has no fault and no deadlock; None if no fault was found and the absence of deadlocks is not proven."""
+        if any(finding.severity == "error" for finding in self.findings):
+            return False
+        return None if self.deadlock.verdict == Verdict.NOT_PROVEN else True
 
 
 def check(net: Net, bound: int | None = None) -> Report:

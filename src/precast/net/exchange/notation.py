@@ -199,7 +199,7 @@ class _Parser:
 
     def _whole(self, token: Token, least: int) -> int:
         text = token.text.removesuffix("*")
-        if not re.fullmatch(r"-?\d{1,10}", text) or not least <= int(text) <= MOST:
+        if not re.fullmatch(r"-?[0-9]{1,19}", text) or not least <= int(text) <= MOST:
             self._tokens.append(token)
             self._expected(f"a whole number from {least} to {MOST}")
         return int(text)

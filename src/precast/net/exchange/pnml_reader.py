@@ -14,7 +14,7 @@ from precast.net import issues
 from precast.net.exchange.notation import parse
 from precast.net.exchange.pnml_writer import PT_NET, TOOL, TOOL_VERSION
 from precast.net.exchange.xml_tree import Element, read_tree
-from precast.net.model.compiler import MOST, compile_net
+from precast.net.model.compiler import MOST, compile_net, read_count
 from precast.net.model.declarations import NetDeclaration, Place, Transition
 from precast.net.model.plain_net import list_firings
 from precast.net.model.structure import Net
@@ -118,10 +118,10 @@ class _Reader:
             return default
         text = _text(child)
         least = default
-        if not (text.isascii() and text.isdigit() and least <= int(text[:12]) <= MOST):
-            reason = f"{label} {text!r} is not a number from {least} to {MOST}"
+        if (number := read_count(text, least)) is None:
+            reason = f"{label} {text[:40]!r} is not a number from {least} to {MOST}"
             self._fail(child, reason, "only uncoloured tokens can be read")
-        return int(text)
+        return number
 
     def _plain_net(self, net: Element, structure: _Structure) -> Net:
         names = self._names(structure.tokens)

@@ -1,7 +1,7 @@
 """Changes to a net for a "what if" simulation. The net itself is a value and does not change."""
 
 from precast.net import issues
-from precast.net.model.compiler import MOST, guess
+from precast.net.model.compiler import MOST, guess, read_count
 from precast.net.model.declarations import NetDeclaration, Place, Transition
 from precast.net.model.durations import parse_duration
 
@@ -19,12 +19,13 @@ def change_duration(declared: NetDeclaration, change: str) -> NetDeclaration:
 def change_limit(declared: NetDeclaration, change: str) -> NetDeclaration:
     """Set the initial tokens of a place, given as `NAME=3`. Raises NotFoundError NET-030 or InputError NET-031."""
     name, _, text = change.rpartition("=")
-    if not name or not (text.isascii() and text.isdigit()) or int(text[:12]) > MOST:
+    tokens = read_count(text)
+    if not name or tokens is None:
         raise issues.BAD_CHANGE.error(text=change, example="'NAME=3'")
     known = {place.name: place for place in declared.places}
     if name not in known:
         raise issues.UNKNOWN_NAME.error(what="limit", name=name, guess=guess(name, known))
-    places = tuple(_fill(place, int(text)) if place.name == name else place for place in declared.places)
+    places = tuple(_fill(place, tokens) if place.name == name else place for place in declared.places)
     return declared._replace(places=places)
 
 

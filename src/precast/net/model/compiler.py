@@ -20,8 +20,8 @@ from precast.net import issues
 from precast.net.model.declarations import Arcs, NetDeclaration, Outcome, Transition
 from precast.net.model.structure import GROUP, NOBODY, Net
 
-# Far beyond any real count, and small enough that sums of it stay fast.
-MOST = 10**9
+# Far beyond any real count, and every sum of a few of them is exact in 64 bits.
+MOST = 10**18
 GUESSES = 5_000
 
 
@@ -37,6 +37,14 @@ def compile_net(declared: NetDeclaration) -> Net:
         net.goal = list(_numbered(net, declared.goal).items())
         _set_precedence(net)
     return net
+
+
+def read_count(text: str, least: int = 0) -> int | None:
+    """The whole number that decimal digits denote; None for another text, or a number outside the range from `least` to MOST."""
+    digits = text.lstrip("0") or "0"
+    if not (text.isascii() and text.isdigit() and len(digits) <= len(str(MOST))):
+        return None
+    return number if least <= (number := int(digits)) <= MOST else None
 
 
 @contextlib.contextmanager

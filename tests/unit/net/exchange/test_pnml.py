@@ -67,6 +67,19 @@ def test_own_export_with_names_that_xml_cannot_hold_is_restored() -> None:
     assert read_pnml("x", write_pnml(net).encode()).declared == net.declared
 
 
+@pytest.mark.parametrize("tokens", ["1000000001", "4294967296", "000000000000000000000000012", str(10**18)])
+def test_large_token_count_is_read(tokens: str) -> None:
+    text = f"{HEAD}<place id='p'><initialMarking><text>{tokens}</text></initialMarking></place>{TAIL}"
+    assert read_pnml("x.pnml", text.encode()).declared.places[0].tokens == int(tokens)
+
+
+@pytest.mark.parametrize("tokens", [str(10**18 + 1), "0" * 12 + "9" * 30, "9" * 6000])
+def test_token_count_beyond_the_limit_is_refused(tokens: str) -> None:
+    text = f"{HEAD}<place id='p'><initialMarking><text>{tokens}</text></initialMarking></place>{TAIL}"
+    with pytest.raises(PrecastError, match="is not a number from 0 to"):
+        read_pnml("x.pnml", text.encode())
+
+
 @pytest.mark.parametrize(
     ("text", "code", "part"),
     [

@@ -55,6 +55,12 @@ NOT_RUN = Issue(
     "{path} was not run: it would describe this machine, not the one under {root}",
     "collect without --root, or inside that system",
 )
+NOT_CONFINED = Issue(
+    "FACT-029",
+    Kind.UNAVAILABLE,
+    "{path} was not run: {reason}",
+    "it comes from the environment, and runs as root only under a policy that permits enforcing: `precast node policy set`",
+)
 
 NO_VALUE = Issue(
     "FACT-030",

@@ -164,6 +164,14 @@ class Handler:
         return False
 
     @property
+    def check_needs_trust(self) -> str:
+        """Why reading or comparing is unsafe if the catalog is not trusted; empty if it is safe.
+
+        It is unsafe if the catalog gives a command to run, a server to ask, or a pattern by which it could learn a file's content.
+        """
+        return "its check runs a command of the catalog" if self.runs_user_commands else ""
+
+    @property
     def is_slow_to_read(self) -> bool:
         """Whether reading waits, for example for a command, so that reading early on another thread saves time."""
         return False

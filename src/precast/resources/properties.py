@@ -93,6 +93,12 @@ def invalid_value(resource: DesiredResource, name: str, value: Any, reason: str)
     return issues.BAD_VALUE.error(name=name, value=text, wanted=reason, type=resource.type)
 
 
+def refuse_option(resource: DesiredResource, name: str) -> None:
+    """Raises InputError for a name that the programs which manage the resource would take for an option."""
+    if name.startswith("-"):
+        raise invalid_value(resource, "name", name, "it begins with a dash")
+
+
 class PropertyHandler(Handler):
     """A resource that is present or absent, with properties that are compared one by one in a fixed order."""
 

@@ -44,12 +44,15 @@ def test_policy_permits_its_runs_and_gives_a_reason_for_others(
     }
     assert {reason for reason, decision in decisions.items() if decision.may_enforce} == allowed
     assert all(decision.may_enforce != bool(decision.why) for decision in decisions.values())
+    assert {decision.trusts_code for decision in decisions.values()} == {enforce != "never"}
 
 
 def test_expired_policy_permits_no_run() -> None:
     given = policy("always")
     assert decide_enforcement(given, "ordered", given.expires_at - timedelta(seconds=1)).may_enforce
-    assert "expired at 2026-12-14" in decide_enforcement(given, "ordered", given.expires_at).why
+    expired = decide_enforcement(given, "ordered", given.expires_at)
+    assert "expired at 2026-12-14" in expired.why
+    assert not expired.trusts_code
 
 
 @pytest.mark.parametrize(

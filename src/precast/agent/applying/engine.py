@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 
 from precast.agent.applying.checks import Check, ChecksAhead, check, is_worth_a_thread
+from precast.agent.applying.look_only import not_evaluated, withhold_content
 from precast.agent.applying.machine import Machine
 from precast.agent.applying.options import RunOptions
 from precast.agent.applying.plan import Plan, PlannedResource
@@ -71,7 +72,7 @@ class Engine:
             from precast.running.threads import run_threads  # with manifest ordering there is one thread
 
             return run_threads(execution, self._apply_step, self._options.at_once, stop=self.stop).is_complete
-        if not self._options.is_serial:
+        if not self._options.is_serial and not self._options.is_look_only:
             self._ahead = ChecksAhead((self._plan.resources[ref] for ref in self._sequence()), self._is_worth_ahead)
         try:
             while not self.stop.is_set():
@@ -97,7 +98,8 @@ class Engine:
         if planned is None:  # an exported resource is for other nodes
             return Outcome.SUCCESS
         self._on_start(ref)
-        report = self._reports[ref] = self._scrubber.scrub(planned, self._apply(planned))
+        report = self._scrubber.scrub(planned, self._apply(planned))
+        report = self._reports[ref] = withhold_content(report) if self._options.is_look_only else report
         if report.status is Status.FAILED:
             return Outcome.FAILURE
         return Outcome.SKIPPED if report.status is Status.WAITING else Outcome.SUCCESS
@@ -117,6 +119,8 @@ class Engine:
     def _apply_with(self, handler: Handler, planned: PlannedResource) -> ResourceReport:
         ref, pending = planned.ref, self._refreshes.pending(planned.ref)
         is_noop = self._options.is_noop or planned.resource.metaparameters.get("noop") in (True, "true")
+        if self._options.is_look_only and handler.check_needs_trust:
+            return _plain_report(planned, Status.SKIPPED, not_evaluated(handler.check_needs_trust))
         if is_noop and not self._options.runs_guards and handler.runs_user_commands:
             return _plain_report(planned, Status.WAITING, "its guards are not run in no-op")
         started_s = self._machine.clock.monotonic_s()

@@ -16,3 +16,4 @@ class RunOptions(NamedTuple):
     skip_tags: frozenset[str] = frozenset()
     runs_guards: bool = True  # False: a no-op run executes no command of the user, and resources that need one wait
     ignores_schedules: bool = False
+    is_look_only: bool = False  # a no-op run that does not trust its catalog; see `look_only`

@@ -99,7 +99,7 @@ def apply(
                 memory,
                 options,
                 add_report,
-                binder=ValueBinder(memory, request.call),
+                binder=ValueBinder(memory, None if options.is_look_only else request.call),
                 on_start=_with_count(on_start, len(plan.sequence)),
             )
             with _stoppable(engine.stop):

@@ -69,7 +69,7 @@ class ValueBinder:
 
     def _call_deferred(self, name: str, arguments: list[Any]) -> Any:
         if self._call is None:
-            raise ValueUnavailable(f"it needs the function {name}, and this run has no functions")
+            raise ValueUnavailable(f"it needs the function {name}, which this run does not call")
         result = self._bind(self._call(name, arguments))
         # What a function makes of a secret is secret, whether or not the function says so.
         is_plain = sensitive.is_sensitive(arguments) and not sensitive.is_sensitive(result)

@@ -32,11 +32,12 @@ def all_sources(
     machine: Machine,
     external_directories: Sequence[str] = external.DIRECTORIES,
     plugin_directories: Sequence[str] = plugins.DIRECTORIES,
+    may_trust: plugins.MayTrust = plugins.never_trust,
 ) -> list[Source]:
-    """All sources of facts of a machine, those that override others last."""
+    """All sources of facts of a machine, those that override others last. `may_trust` is about the plug-ins of the environment."""
     return [
         *groups.sources(machine),
-        *(plugins.directory_source(machine, path) for path in plugin_directories),
+        *(plugins.directory_source(machine, path, may_trust) for path in plugin_directories),
         *(external.directory_source(machine, path) for path in external_directories),
     ]
 

@@ -6,7 +6,8 @@ earlier in the alphabet.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from precast.agent import issues
 from precast.agent.facts import formats
@@ -14,7 +15,7 @@ from precast.agent.facts.machine import Machine
 from precast.agent.facts.sources import Source, SourceResult
 from precast.agent.facts.trusted_files import MAX_FILE_BYTES, TrustedFile, trusted_files
 from precast.base import programs
-from precast.base.errors import PrecastError
+from precast.base.errors import Issue, PrecastError
 
 DIRECTORIES = (
     "/opt/puppetlabs/facter/facts.d",
@@ -24,6 +25,7 @@ DIRECTORIES = (
 )
 FILE_S = 5.0
 COMMAND_S = 10.0
+NO_FAILURES: Mapping[int, Issue] = MappingProxyType({})
 
 _FORMATS: dict[str, Callable[[str, bytes], SourceResult]] = {
     "json": formats.from_json,
@@ -65,16 +67,20 @@ def _run(file: TrustedFile, deadline_s: float) -> SourceResult:
     return formats.from_output(file.path, run_program(file.path, [file.real_path], deadline_s))
 
 
-def run_program(path: str, argv: list[str], deadline_s: float) -> bytes:
-    """Run a program and return its output. Raises InputError FACT-026 and FACT-027, TimeoutError."""
+def run_program(
+    path: str, argv: list[str], deadline_s: float, *, stdin: bytes = b"", failures: Mapping[int, Issue] = NO_FAILURES
+) -> bytes:
+    """Run a program and return its output. Raises InputError FACT-026 and FACT-027, TimeoutError, and `failures` by exit code."""
     try:
-        result = programs.run(argv, deadline_s, MAX_FILE_BYTES)
+        result = programs.run(argv, deadline_s, MAX_FILE_BYTES, programs.StartOptions(stdin=stdin))
     except TimeoutError:
         raise
     except OSError as error:
         raise issues.RUN_FAILED.error(path=path, reason=error.strerror or error) from None
     if len(result.out) > MAX_FILE_BYTES:
         raise issues.TOO_LARGE.error(path=path, limit_bytes=MAX_FILE_BYTES)
+    if result.code in failures:
+        raise failures[result.code].error(path=path, reason=_last_line(result))
     if result.code != 0:
         raise issues.RUN_FAILED.error(path=path, reason=_describe_end(result))
     return result.out
@@ -82,5 +88,10 @@ def run_program(path: str, argv: list[str], deadline_s: float) -> bytes:
 
 def _describe_end(result: programs.ProgramResult) -> str:
     end = f"it was killed by signal {-result.code}" if result.code < 0 else f"it ended with code {result.code}"
+    line = _last_line(result)
+    return f"{end}: {line}" if line else end
+
+
+def _last_line(result: programs.ProgramResult) -> str:
     lines = result.error.decode("utf-8", errors="replace").strip().splitlines()
-    return f"{end}: {lines[-1].strip()[:200]}" if lines else end
+    return lines[-1].strip()[:200] if lines else ""

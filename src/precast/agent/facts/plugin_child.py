@@ -1,6 +1,8 @@
-"""The program that runs one plug-in: `python -I plugin_child.py FILE`. It imports no module of Precast.
+"""The program that runs one plug-in: `python -I plugin_child.py FILE [CONFINEMENT]`. It imports no module of Precast.
 
-It prints the facts as one JSON document. The output of the plug-in itself goes to standard error, and an error of it is one line there.
+The collector has checked and read the file, and sends its text to standard input: what was checked is what is run, and a confined
+process need not be able to read it. The program prints the facts as one JSON document. The output of the plug-in itself goes to standard
+error, and an error of it is one line there.
 """
 
 import json
@@ -12,15 +14,24 @@ import traceback
 from typing import Any
 
 MAX_MEMORY_BYTES = 1 << 30
+# The exit code if the process cannot be confined; then nothing of the plug-in was run.
+NOT_CONFINED = 97
 
 
-def main(path: str) -> int:
+def main(path: str, confinement: str = "") -> int:
+    source = sys.stdin.buffer.read()
+    if confinement:
+        try:
+            runpy.run_path(confinement)["confine"]()
+        except OSError as error:
+            print(error.strerror or error, file=sys.stderr)  # noqa: T201
+            return NOT_CONFINED
     _limit(resource.RLIMIT_AS, MAX_MEMORY_BYTES)
     _limit(resource.RLIMIT_CORE, 0)
     answer = os.dup(1)
     os.dup2(2, 1)
     try:
-        data = json.dumps(_facts(path), allow_nan=False).encode()
+        data = json.dumps(_facts(path, source), allow_nan=False).encode()
     except BaseException as error:  # noqa: BLE001 - the boundary to the plug-in: even its SystemExit is an error
         print(f"{type(error).__name__}: {error}{_line(error, path)}", file=sys.stderr)  # noqa: T201
         return 1
@@ -36,8 +47,10 @@ def _limit(kind: int, limit: int) -> None:
         resource.setrlimit(kind, (limit, limit))
 
 
-def _facts(path: str) -> dict[str, Any]:
-    function = runpy.run_path(path).get("facts")
+def _facts(path: str, source: bytes) -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": "plugin", "__file__": path, "__builtins__": __builtins__}
+    exec(compile(source, path, "exec"), names)  # noqa: S102 - running the plug-in is what this program is for
+    function = names.get("facts")
     if not callable(function):
         raise TypeError("it has no function facts()")
     facts = function()
@@ -53,4 +66,4 @@ def _line(error: BaseException, path: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

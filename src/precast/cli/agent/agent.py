@@ -162,6 +162,7 @@ def _renew(args: argparse.Namespace) -> int:
 
 
 def _facts(args: argparse.Namespace) -> int:
+    from precast.agent.catalog.enforcement import trusts_code
     from precast.agent.facts import external, plugins, submission
     from precast.agent.facts.collection import Collector, all_sources
     from precast.agent.identity.credentials import Credentials
@@ -173,6 +174,7 @@ def _facts(args: argparse.Namespace) -> int:
         machine_at(args.root),
         [str(path) for path in settings.facts_d] or external.DIRECTORIES,
         [str(path) for path in settings.plugins] or plugins.DIRECTORIES,
+        lambda: trusts_code(args.root, datetime.now(UTC), is_noop_configured=settings.noop),
     )
     collected = Collector(sources).collect()
     for warning in collected.warnings:

@@ -1,8 +1,9 @@
 """`precast agent apply`: one run of the node's own catalog in a process of its own, started by the daemon or by hand.
 
-A run that the daemon starts is a no-op, unless the node's signed policy lets it enforce. With `noop = true` in the agent's configuration
-it is a no-op whatever the policy says; only `--enforce` by hand on the node overrides that. A run that a server has ordered records the
-id of its order, and begins each order only once.
+A run that the daemon starts is a no-op, unless the node's signed policy lets it enforce; and where no valid policy lets any run enforce,
+it is look-only: it runs no command of the catalog. With `noop = true` in the agent's configuration it is look-only whatever the policy
+says; only `--enforce` by hand on the node overrides that. A run that a server has ordered records the id of its order, and begins each
+order only once.
 """
 
 import argparse
@@ -61,7 +62,7 @@ def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
     from precast.cli.console.files import read_bytes
 
     mode = _mode(args, settings)
-    args.noop = mode.is_noop
+    args.noop, args.is_look_only = mode.is_noop, mode.is_look_only
     data = read_bytes(args.catalog) if args.catalog is not None else read_catalog(args.root)
     document = unseal(data, args.catalog or "the cached catalog")
     request, name = build_request(document, args)

@@ -80,6 +80,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait", metavar="SECONDS", type=float, default=0.0, help="how long to wait until another run has ended"
     )
+    parser.set_defaults(is_look_only=False)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--no-diff", action="store_true", help="do not print differences of file contents")
     parser.add_argument("-v", "--verbose", action="count", default=0, help="print more; twice: everything")
@@ -150,6 +151,7 @@ def options_of(args: argparse.Namespace) -> RunOptions:
         skip_tags=_words(args.skip_tags),
         runs_guards=args.noop_guards == "run",
         ignores_schedules=args.ignore_schedules,
+        is_look_only=args.is_look_only,
     )
 
 

@@ -21,6 +21,7 @@ from precast.cli import issues as cli_issues
 from precast.cli.console.client import add_connection, connect, segment
 from precast.cli.console.output import print_json, print_table
 from precast.cli.console.parser import declare_exits
+from precast.cli.facts.local_facts import code_trust
 from precast.cli.query.targets import add_targets, note_claims, targets_of
 from precast.wire.facts import FactChangeRow, FactsDifference, FactsView
 from precast.wire.nodes.bodies import NodesAction, NodesActionResult
@@ -195,6 +196,7 @@ def _collect(args: argparse.Namespace) -> Collection:
             machine,
             external_directories=_check_directories(machine, args.facts_d, "--facts-d") or external.DIRECTORIES,
             plugin_directories=directories,
+            may_trust=code_trust(args.root),
         )
         return Collector(sources).collect()
 

@@ -41,6 +41,25 @@ class LazyFacts(dict[str, Any]):
         return super().get(name, default)
 
 
+def code_trust(root: Path) -> Callable[[], bool]:
+    """Asks whether plug-ins of the node's environment may run with our rights, as the node's policy and the agent's settings say."""
+
+    def may_trust() -> bool:
+        from precast.agent.catalog.enforcement import trusts_code
+        from precast.agent.settings import AgentSettings
+        from precast.base.clock import SystemClock
+        from precast.base.errors import PrecastError
+        from precast.base.settings import load
+
+        try:
+            settings = load(AgentSettings, {}, {}, root=root.absolute()).values
+        except PrecastError:
+            return False
+        return trusts_code(root, SystemClock().now(), is_noop_configured=settings.noop)
+
+    return may_trust
+
+
 def local_facts(root: Path, certname: str) -> LazyFacts:
     """The facts of the system under a root, with facter's legacy names and those that Puppet's agent adds, as modules expect."""
 
@@ -50,7 +69,7 @@ def local_facts(root: Path, certname: str) -> LazyFacts:
         from precast.cli.facts.facts import machine_at
         from precast.lang.settings import PUPPET_VERSION
 
-        facts = Collector(all_sources(machine_at(root))).collect().facts
+        facts = Collector(all_sources(machine_at(root), may_trust=code_trust(root))).collect().facts
         version = {"clientversion": PUPPET_VERSION, "puppetversion": PUPPET_VERSION}
         added = {"clientcert": certname, "clientnoop": False, **version}
         return {**legacy_facts(facts), **added, **facts}

@@ -32,6 +32,7 @@ class Package(Handler):
 
     def _check(self) -> None:
         resource = self.resource
+        properties.refuse_option(resource, self.name)
         if self._mark is not None and self.ensure in _ABSENT_STATES:
             raise properties.invalid_value(resource, "mark", self._mark, "the package is not to be there")
         if self._mark is not None and not self.manager.can_hold:
@@ -46,6 +47,13 @@ class Package(Handler):
         for name in ("flavor", "package_settings", "adminfile", "enable_only"):
             if name in resource.parameters:
                 self.log("info", f"{self.manager.name} has no {name}; not managed")
+
+    @property
+    def check_needs_trust(self) -> str:
+        if "command" in self.resource.parameters:
+            return "its check runs a program that the catalog names"
+        is_asked = self.ensure == "latest" and "source" in self.resource.parameters
+        return "its check opens the source that the catalog names" if is_asked else ""
 
     @property
     def is_slow_to_read(self) -> bool:

@@ -28,6 +28,7 @@ class Service(Handler):
         if node.root and not node.is_chroot:
             raise issues.NOT_UNDER_ROOT.error(type="service", root=node.root)
         self.name = str(resource.get("name", resource.title))
+        properties.refuse_option(resource, self.name)
         self.system = init_systems.choose(resource, node)
         ensure = properties.one_of(resource, "ensure", tuple(_ENSURE))
         self.ensure = None if ensure is None else _ENSURE[ensure]
@@ -51,6 +52,12 @@ class Service(Handler):
     @property
     def runs_user_commands(self) -> bool:
         return "status" in self.resource.parameters
+
+    @property
+    def check_needs_trust(self) -> str:
+        if self.runs_user_commands or "path" in self.resource.parameters or "/" in self.name:
+            return "its check runs a program that the catalog names"
+        return "" if self._has_status else "its check searches the machine's processes by a pattern of the catalog"
 
     @property
     def is_slow_to_read(self) -> bool:

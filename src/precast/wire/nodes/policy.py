@@ -72,10 +72,14 @@ class PolicyView(msgspec.Struct, frozen=True):
 
 
 class EnforceDecision(NamedTuple):
-    """Whether a run may enforce, and why not."""
+    """Whether a run may enforce, and why not. `trusts_code`: whether the environment's code may run with the agent's rights.
+
+    Code is trusted under every valid policy that lets some run enforce, also outside its windows: that run could do the same.
+    """
 
     may_enforce: bool
     why: str = ""
+    trusts_code: bool = False
 
 
 class Window(NamedTuple):
@@ -133,13 +137,12 @@ def decide_enforcement(policy: Policy, reason: str, at: datetime) -> EnforceDeci
     if policy.enforce == "never":
         return EnforceDecision(False, "its policy permits no run to enforce")
     if policy.enforce == "triggered" and reason != "ordered":
-        return EnforceDecision(False, "its policy permits only ordered runs to enforce")
+        return EnforceDecision(False, "its policy permits only ordered runs to enforce", trusts_code=True)
     is_bound = policy.enforce == "window" or bool(policy.windows)
     if is_bound and find_open_window(policy.windows, at) is None:
-        return EnforceDecision(
-            False, f"its policy permits runs to enforce only in its windows: {', '.join(policy.windows)}"
-        )
-    return EnforceDecision(True)
+        why = f"its policy permits runs to enforce only in its windows: {', '.join(policy.windows)}"
+        return EnforceDecision(False, why, trusts_code=True)
+    return EnforceDecision(True, trusts_code=True)
 
 
 def _opened_at(window: Window, at: datetime) -> datetime | None:

@@ -16,6 +16,7 @@ from precast.services.compile.inputs import NodeInputs
 from precast.services.compile.workers import Limits, Workers
 from precast.services.traces.cache import TraceCache
 from precast.services.traces.constants import VersionConstants
+from precast.services.traces.costly_processes import CostlyLimits, CostlyProcesses
 from precast.services.traces.versions import Versions
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
 from precast.store.catalogs.catalogs import Catalogs
@@ -37,8 +38,10 @@ async def compiler_tasks(
     environments = Environments(database)
     inputs = NodeInputs(Fleet(database), environments)
     constants = VersionConstants(database, environments, await asyncio.to_thread(_server_facts, settings))
-    limits = Limits(settings.compile_limit.total_seconds(), settings.compile_memory)
-    trace_cache = TraceCache(database, traces, versions, constants)
+    limits = compile_limits(settings)
+    costly = CostlyProcesses(database.clock, CostlyLimits(level=settings.confinement))
+    resources.push_async_callback(costly.close)
+    trace_cache = TraceCache(database, traces, versions, constants, costly)
     workers = Workers(versions.content, database.clock, limits)
     resources.push_async_callback(workers.close)
     reasons = ChangeReasons(database, traces, environments, trace_cache)
@@ -47,6 +50,10 @@ async def compiler_tasks(
     ids = TimeOrderedIds(database.clock)
     compiler = CompilerService(database, inputs, trace_cache, workers, traces, catalogs, work, blobs, ids)
     return [lambda: decisions.run(server_id), lambda: compiler.run(server_id)]
+
+
+def compile_limits(settings: ServerSettings) -> Limits:
+    return Limits(settings.compile_limit.total_seconds(), settings.compile_memory, level=settings.confinement)
 
 
 def _server_facts(settings: ServerSettings) -> dict[str, str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from precast.app import issues
+from precast.app.confinement import refuse_unconfined
 from precast.app.database import opened
 from precast.app.settings import API, COMPILER, SCHEDULER, Address, ServerSettings
 from precast.app.supervision import Worker
@@ -79,8 +80,12 @@ async def serve(settings: ServerSettings, worker: Worker | None, started: Callab
     """Run the configured roles until SIGTERM or SIGINT, as the only process or as one of several workers.
 
     A server without workers calls `started` with the address it listens on, or None without the role api.
+    Raises UnavailableError CONFINE-001 if processes that handle untrusted code could not be confined.
     """
-    async with opened(settings, room=worker.shared_directory if worker is not None else None) as database:
+    if worker is None or worker.number == 1:
+        await refuse_unconfined(settings)
+    room, number = (None, None) if worker is None else (worker.shared_directory, worker.number)
+    async with opened(settings, room=room, number=number) as database:
         server_id = TimeOrderedIds(database.clock).new()
         front = _front(database, settings, worker, server_id)
         wanted_address = worker.address if worker is not None and worker.address is not None else settings.listen

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple
 
 from precast.base import setting_values
+from precast.base.confinement.confine import Level
 from precast.base.errors import PrecastError
 from precast.base.setting_values import InvalidValueError
 from precast.base.settings import Area, Setting, Settings
@@ -37,6 +38,12 @@ def read_roles(value: object) -> tuple[str, ...]:
     if not words <= set(ROLES):
         raise InvalidValueError(f"some of {', '.join(ROLES)}, separated by commas")
     return tuple(role for role in ROLES if role in words)
+
+
+def read_level(value: object) -> Level:
+    if value not in list(Level):
+        raise InvalidValueError(f"one of {', '.join(Level)}")
+    return Level(str(value))
 
 
 def show_database(text: str | None) -> str:
@@ -134,6 +141,15 @@ class ServerSettings(Settings, frozen=True):
             read=setting_values.within(setting_values.read_size, 128 * 1024**2, 64 * 1024**3),
         ),
     ] = 1024**3
+
+    confinement: Annotated[
+        Level,
+        Setting(
+            "how processes that handle untrusted code are confined: strict, or best to accept a kernel without Landlock or seccomp",
+            "LEVEL",
+            read=read_level,
+        ),
+    ] = Level.STRICT
 
     keep_traces: Annotated[
         timedelta,

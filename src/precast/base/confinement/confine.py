@@ -196,7 +196,7 @@ def _change_user(wanted: Confinement, parent: int) -> Measure:
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
-    how = f"became user {wanted.user}" if is_root else f"stays user {os.getuid()}, the server's own"
+    how = f"became user {wanted.user}" if is_root else f"stays user {os.getuid()}"
     return Measure("user", is_root, f"{how}; no capabilities, no new privileges")
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 from precast.app.settings import API, Address, ServerSettings
 from precast.cli import issues
 from precast.cli.console.output import print_json
+from precast.cli.console.parser import declare_exits
 from precast.cli.console.settings import add_settings, load_settings
+from precast.cli.server.check import run_check
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +45,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     admin.add_argument("--json", action="store_true", help="print one JSON document")
     admin.set_defaults(run=_admin)
+    check = commands.add_parser(
+        "check",
+        help="show how this server confines untrusted code, and how it reaches its database",
+        description="Check on the server itself, with the server's settings and as its user, how processes that handle untrusted "
+        "code are confined, and whether the connection to the database is verified.",
+    )
+    add_settings(check, ServerSettings, "data", "database", "confinement")
+    check.add_argument("--json", action="store_true", help="print one JSON document")
+    declare_exits(check, {1: "a process cannot be confined as the settings require"})
+    check.set_defaults(run=run_check)
     add_settings(parser, ServerSettings)
     parser.set_defaults(run=_serve)
 

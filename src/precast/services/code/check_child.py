@@ -5,15 +5,15 @@ and no access to files.
 """
 
 import importlib
-import resource
 import sys
 from typing import BinaryIO
 
 import msgspec
 
+from precast.base.confinement.children import ASK, confine_or_exit, write_answer
+from precast.base.confinement.confine import Confinement, Level
 from precast.base.errors import PrecastError
 from precast.lang.syntax.validation import validate_file
-from precast.services.confinement import confine
 
 MEMORY_BYTES = 1024**3
 CPU_S = 120
@@ -84,10 +84,10 @@ def main() -> int:
     # Lazily imported modules are loaded now, because a confined process cannot read files.
     for name in ("precast.lang.ruby.erb.parser", "precast.lang.hiera.config"):
         importlib.import_module(name)
-    confine()
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    measures = confine_or_exit(Confinement(level=Level(sys.argv[1]), memory_bytes=MEMORY_BYTES, cpu_s=CPU_S))
+    if sys.argv[2:] == [ASK]:
+        write_answer(measures)
+        return 0
     sys.stdout.buffer.write(msgspec.json.encode(check_all(sys.stdin.buffer)))
     return 0
 

@@ -1,11 +1,12 @@
 """Checks the code and the settings of a file tree before it is deployed; code is parsed in a separate process."""
 
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import msgspec
 
 from precast.base import async_programs
+from precast.base.confinement.children import command
+from precast.base.confinement.confine import Level
 from precast.lang.compiler.environment import FILE, remarks, with_environment
 from precast.lang.file_trees import FileStore
 from precast.lang.inputs import Inputs
@@ -51,7 +52,14 @@ def check_settings(tree: FileTree, text: bytes) -> list[str]:
     ]
 
 
-async def check_files(environment: str, files: Sequence[tuple[str, TreeFile]], content: Content) -> CheckReport:
+def check_command(level: Level) -> list[str]:
+    """The command that starts the child process."""
+    return command("precast.services.code.check_child", level=level)
+
+
+async def check_files(
+    environment: str, files: Sequence[tuple[str, TreeFile]], content: Content, level: Level = Level.STRICT
+) -> CheckReport:
     """Check files in a child process. Raises UnavailableError ENV-009 if the process fails. Cancelling ends it."""
     if not files:
         return CheckReport([], 0, [], 0)
@@ -60,9 +68,8 @@ async def check_files(environment: str, files: Sequence[tuple[str, TreeFile]], c
         for path, file in files:
             yield encode_file(path, await content(file.digest) if file.size <= MAX_CODE_BYTES else b"\xff")
 
-    command = [sys.executable, "-I", "-m", "precast.services.code.check_child"]
     ended = await async_programs.run(
-        command, deadline_s=DEADLINE_S, max_out_bytes=MAX_OUT_BYTES, environment={}, stdin=frames()
+        check_command(level), deadline_s=DEADLINE_S, max_out_bytes=MAX_OUT_BYTES, environment={}, stdin=frames()
     )
     if ended.trouble:
         raise issues.CHECK_FAILED.error(environment=environment, reason=ended.trouble.splitlines()[-1])

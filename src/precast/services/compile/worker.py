@@ -1,8 +1,8 @@
 """A compile worker: compiles one version of one environment, in a process of its own that can reach nothing but its pipe.
 
 It reads from standard input and answers on standard output, compiles one node after the other, and requests files when it needs
-them. It opens no file, no socket and no database. The server that started it limits its time; a memory limit ends it before it
-exhausts the machine. `python -m precast.services.compile.worker MEMORY_BYTES`.
+them. It opens no file, no socket and no database, and the kernel refuses all of these to it. The server that started it limits its
+time; a memory limit ends it before it exhausts the machine. `python -I -m precast.services.compile.worker LEVEL MEMORY_BYTES`.
 """
 
 import codecs
@@ -11,7 +11,6 @@ import gc
 import importlib
 import os
 import pkgutil
-import resource
 import sys
 import traceback
 from typing import BinaryIO
@@ -20,6 +19,8 @@ import msgspec
 
 from precast import lang
 from precast.base import digests
+from precast.base.confinement.children import ASK, confine_or_exit, write_answer
+from precast.base.confinement.confine import Confinement, Level
 from precast.lang.compile import CompileFailure, compile_catalog
 from precast.lang.inputs import Inputs
 from precast.lang.node_answers import NodeAnswers
@@ -37,7 +38,6 @@ from precast.services.compile.messages import (
     encode_frame,
     read_frame,
 )
-from precast.services.confinement import confine
 from precast.services.traces.chains import encode_links, make_link
 from precast.services.traces.version_files import VersionFiles
 
@@ -46,6 +46,7 @@ COMPILES_BETWEEN_COLLECTIONS = 50
 # The exit code of a worker that has reached its memory limit.
 OUT_OF_MEMORY = 71
 CODECS = ("utf-8-sig", "latin-1", "utf-16", "utf-32", "ascii", "idna", "unicode-escape")
+DESCRIPTORS = 32
 
 
 class Worker:
@@ -146,10 +147,14 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     load_everything()
-    memory_bytes = int(sys.argv[1])
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    confine()
+    wanted = Confinement(
+        level=Level(sys.argv[1]), memory_bytes=int(sys.argv[2]), keeps=(incoming, outgoing), descriptors=DESCRIPTORS
+    )
+    measures = confine_or_exit(wanted)
+    if sys.argv[3:] == [ASK]:
+        os.dup2(outgoing, 1)
+        write_answer(measures)
+        return
     gc.disable()
     sys.setrecursionlimit(20_000)
     with (

@@ -6,11 +6,12 @@ a worker fails only its present compile, as a fault of the machine and not of th
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 from precast.base.clock import Clock
+from precast.base.confinement.children import UNCONFINED, command
+from precast.base.confinement.confine import Level
 from precast.base.digests import Digest
 from precast.base.errors import PrecastError
 from precast.lang.node_answers import NodeData
@@ -28,6 +29,8 @@ from precast.services.compile.messages import (
 )
 from precast.services.compile.worker import OUT_OF_MEMORY
 
+MODULE = "precast.services.compile.worker"
+
 Load = Callable[[Digest], Awaitable[bytes]]
 
 
@@ -38,6 +41,7 @@ class Limits(NamedTuple):
     memory_bytes: int = 1024 * 1024 * 1024
     idle_s: float = 300.0
     processes: int = 4
+    level: Level = Level.STRICT
 
 
 class Version(NamedTuple):
@@ -48,6 +52,11 @@ class Version(NamedTuple):
     files: Mapping[str, Digest]
     constants: Mapping[str, Any]
     is_strict: bool = False
+
+
+def worker_command(limits: Limits) -> list[str]:
+    """The command that starts a worker."""
+    return command(MODULE, str(limits.memory_bytes), level=limits.level)
 
 
 class _Process:
@@ -98,14 +107,14 @@ class _Process:
                     _send(process.stdin, Content(await self._load(digest)))
 
     async def _start(self) -> asyncio.subprocess.Process:
+        """Start the process in a session of its own and without our environment, which holds the password of the database."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "precast.services.compile.worker",
-            str(self._limits.memory_bytes),
+            *worker_command(self._limits),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
+            env={},
+            start_new_session=True,
         )
         assert process.stdin is not None
         version = self._version
@@ -123,6 +132,8 @@ class _Process:
         if code == OUT_OF_MEMORY:
             limit = self._limits.memory_bytes // 1024 // 1024
             return issues.COMPILE_MEMORY.error(node=node.certname, limit_mb=limit)
+        if code == UNCONFINED:
+            return issues.COMPILE_CRASHED.error(node=node.certname, reason="it could not be confined")
         reason = f"signal {-code}" if code < 0 else f"exit code {code}"
         return issues.COMPILE_CRASHED.error(node=node.certname, reason=reason)
 

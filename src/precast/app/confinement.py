@@ -1,0 +1,52 @@
+"""How the child processes of a server are confined: checked when it starts, and shown by `precast server check`."""
+
+import logging
+
+import msgspec
+
+from precast.app.settings import ServerSettings
+from precast.base.confinement.children import ask, probe
+from precast.base.confinement.confine import Measure
+from precast.base.errors import PrecastError
+
+log = logging.getLogger("precast.server")
+# Without these a process without privileges can still be confined; the others are what the level `strict` requires.
+OPTIONAL = frozenset({"namespaces", "user"})
+
+
+class ConfinedProcess(msgspec.Struct, frozen=True):
+    """A kind of child process and its measures; `trouble` says why it cannot be confined, and is empty otherwise."""
+
+    name: str
+    measures: tuple[Measure, ...]
+    trouble: str = ""
+
+
+async def refuse_unconfined(settings: ServerSettings) -> None:
+    """Raise UnavailableError CONFINE-001 if this system cannot confine children as the settings require.
+
+    With the level `best` every missing measure is a line in the log.
+    """
+    for measure in await probe(settings.confinement):
+        if not measure.is_enforced and measure.name not in OPTIONAL:
+            log.warning("processes that handle untrusted code are not confined: %s: %s", measure.name, measure.how)
+
+
+async def describe(settings: ServerSettings) -> list[ConfinedProcess]:
+    """The confinement of each kind of child process, from a process of that kind."""
+    from precast.app.compiler import compile_limits
+    from precast.services.code.checks import check_command
+    from precast.services.compile.workers import worker_command
+
+    commands = {
+        "compile worker": worker_command(compile_limits(settings)),
+        "check of code": check_command(settings.confinement),
+    }
+    return [await _describe(name, argv) for name, argv in commands.items()]
+
+
+async def _describe(name: str, argv: list[str]) -> ConfinedProcess:
+    try:
+        return ConfinedProcess(name, await ask(argv))
+    except PrecastError as error:
+        return ConfinedProcess(name, (), error.message)

@@ -207,7 +207,7 @@ async def main_async(is_quick: bool) -> None:
         try:
             await measure(compiling, size, is_quick)
         finally:
-            await compiling.workers.close()
+            await compiling.close()
             await database.close()
 
 

@@ -23,6 +23,7 @@ from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
 from precast.services.traces.cache import TraceCache
 from precast.services.traces.constants import VersionConstants
+from precast.services.traces.costly_processes import CostlyLimits, CostlyProcesses
 from precast.services.traces.versions import Versions
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
 from precast.store.catalogs.catalogs import Catalogs
@@ -44,7 +45,7 @@ from precast.wire.facts import make_upload
 class CompileServices:
     """The services that decide, compile and release, wired as in a server."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, costly_limits: CostlyLimits | None = None) -> None:
         self.database = database
         self.work = WorkQueue(database, [FACTS, DECIDE, REDECIDE, COMPILE])
         self.facts = FactService(database, Facts(database), self.work, TracedReads(database))
@@ -54,7 +55,8 @@ class CompileServices:
         self.workers = Workers(versions.content, database.clock)
         self.inputs = NodeInputs(self.fleet, self.environments)
         constants = VersionConstants(database, self.environments, {"servername": "lab"})
-        self.trace_cache = TraceCache(database, self.traces, versions, constants)
+        self.costly = CostlyProcesses(database.clock, costly_limits)
+        self.trace_cache = TraceCache(database, self.traces, versions, constants, self.costly)
         reasons = ChangeReasons(database, self.traces, self.environments, self.trace_cache)
         audit = AuditLog(database, CountedIds())
         policy = ReleasePolicy(database, self.environments, self.catalogs, audit)
@@ -78,6 +80,11 @@ class CompileServices:
         self.previews = ReleasePreviews(database, self.catalogs, targets, skeletons)
         self.downloads = CatalogDownloads(database, self.catalogs, self.blobs, skeletons)
         self._number = 0
+
+    async def close(self) -> None:
+        """End all child processes."""
+        await self.workers.close()
+        await self.costly.close()
 
     async def deploy(self, files: Mapping[str, str], environment: str = "production") -> str:
         """Make these files the environment's current version, and return the version."""

@@ -4,7 +4,6 @@ Commands, tests and compile workers put these answers behind `Inputs`; the files
 """
 
 import posixpath
-import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Protocol
@@ -16,10 +15,9 @@ from precast.lang import inputs
 from precast.lang.file_trees import FileStore
 from precast.lang.inputs import ABSENT, Answer, Path, Question
 from precast.lang.issues import compiler as issues
+from precast.lang.node_matching import match_node
 
 COMPILER_VERSION = "1"
-# Among the matchers of node blocks, a regular expression is written between slashes.
-_REGEX = re.compile(r"/(.*)/", re.DOTALL)
 
 Keyed = Callable[["NodeAnswers", tuple[Any, ...]], Any]
 
@@ -32,6 +30,30 @@ class Decryptor(Protocol):
 
     def decrypt(self, data: bytes, options: Mapping[str, str]) -> bytes:
         """Decrypt a PKCS7 envelope. Raises InputError HIERA-052."""
+
+
+class CostlyAnswers(Protocol):
+    """Answers that depend on patterns and data files of an environment, which may take long and much memory to evaluate."""
+
+    def match_node(self, matchers: tuple[str, ...], certname: str) -> Answer:
+        """Which of these node blocks matches."""
+
+    def data_key(
+        self, digest: digests.Digest, reader: str, key: str, load: Callable[[digests.Digest], bytes]
+    ) -> Answer:
+        """The digest of the value that a data file has for a key."""
+
+
+class _OwnCostlyAnswers:
+    """The answers as a process evaluates them itself that may be killed: a compile worker, or a command."""
+
+    def match_node(self, matchers: tuple[str, ...], certname: str) -> Answer:
+        return match_node(matchers, certname)
+
+    def data_key(
+        self, digest: digests.Digest, reader: str, key: str, load: Callable[[digests.Digest], bytes]
+    ) -> Answer:
+        return _content_of_data()(digest, reader, load).answer(key)
 
 
 class NodeData(msgspec.Struct, frozen=True):
@@ -68,12 +90,14 @@ class NodeAnswers:
         constants: Mapping[str, Any] | None = None,
         keyed: Mapping[str, Keyed] | None = None,
         decryptor: Decryptor | None = None,
+        costly: CostlyAnswers | None = None,
     ) -> None:
         self.node = node
         self._files = files
         self._constants = constants or {}
         self._data_digests: dict[inputs.OpenPath, Answer] = {}
         self._decryptor = decryptor
+        self._costly: CostlyAnswers = costly or _OwnCostlyAnswers()
         self._keyed = {"fqdn_rand": _fqdn_rand, "fqdn_rotate": _fqdn_rotate, **(keyed or {})}
 
     def content(self, digest: digests.Digest) -> bytes:
@@ -134,7 +158,7 @@ class NodeAnswers:
         digest = self._data_digest(path)
         if digest is ABSENT:
             return ABSENT
-        return _content_of_data()(digest, reader, self.content).answer(key)
+        return self._costly.data_key(digest, reader, key, self.content)
 
     def _answer_rare(self, question: Question) -> Answer:
         match question:
@@ -143,7 +167,7 @@ class NodeAnswers:
             case inputs.ModulePlugins(roots):
                 return self._files.plugins(roots)
             case inputs.MatchingNodeBlock(matchers):
-                return match_node(matchers, self.node.certname)
+                return self._costly.match_node(matchers, self.node.certname)
             case inputs.Classification():
                 return {"classes": self.node.classes, "parameters": self.node.parameters}
             case inputs.Constant(name):
@@ -207,18 +231,3 @@ def kind_of(data: Answer) -> str:
 
 def keys_of(data: Answer) -> Answer:
     return tuple(data) if isinstance(data, dict) else ABSENT
-
-
-def match_node(matchers: tuple[str, ...], certname: str) -> Answer:
-    """Choose the block for a node: its exact name first, then regular expressions in their order, then default."""
-    exact = {matcher: index for index, matcher in enumerate(matchers) if not _REGEX.fullmatch(matcher)}
-    name = certname.lower()
-    if name in exact:
-        return exact[name], ()
-    for index, matcher in enumerate(matchers):
-        expression = _REGEX.fullmatch(matcher)
-        if expression and (captured := re.search(expression[1], certname)):
-            return index, (captured[0], *captured.groups())
-    if "default" in exact:
-        return exact["default"], ()
-    return ABSENT

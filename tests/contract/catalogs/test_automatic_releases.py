@@ -50,7 +50,7 @@ async def site(database: Database) -> AsyncIterator[Site]:
         await made.introduce(name)
         await made.submit(name, {"os": {"family": "Debian"}}, {})
     yield made
-    await made.workers.close()
+    await made.close()
 
 
 async def test_nothing_is_released_automatically_without_the_policy(site: Site) -> None:

@@ -42,7 +42,7 @@ async def traced(database: Database) -> AsyncIterator[Traced]:
     await made.introduce(NODE)
     await made.submit(NODE, {"os": {"family": "Debian"}}, {})
     yield made
-    await made.workers.close()
+    await made.close()
 
 
 async def test_origin_names_line_version_and_release(traced: Traced) -> None:

@@ -72,7 +72,7 @@ class Compiler(CompileServices):
 async def compiler(database: Database) -> AsyncIterator[Compiler]:
     made = Compiler(database)
     yield made
-    await made.workers.close()
+    await made.close()
 
 
 async def test_nodes_of_one_kind_share_a_compile_and_each_has_its_own_values(compiler: Compiler) -> None:

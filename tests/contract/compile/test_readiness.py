@@ -39,7 +39,7 @@ async def site(database: Database) -> AsyncIterator[Site]:
     for name in ("web1", "web2"):
         await made.submit(name, {"os": {"family": "Debian"}}, {})
     yield made
-    await made.workers.close()
+    await made.close()
 
 
 MUTE = {"it has sent no facts": 1}

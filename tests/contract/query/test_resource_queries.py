@@ -95,7 +95,7 @@ async def site(database: Database) -> AsyncIterator[Site]:
     made = Site(database)
     await made.fill()
     yield made
-    await made.workers.close()
+    await made.close()
 
 
 RESOURCES: list[tuple[str, list[str]]] = [

@@ -71,7 +71,7 @@ async def site(database: Database, clock: ManualClock) -> AsyncIterator[Explaine
     await made.node()
     await made.settle()
     yield made
-    await made.workers.close()
+    await made.close()
 
 
 async def test_change_of_an_unread_fact_requests_no_decision(site: Explained) -> None:

@@ -101,7 +101,7 @@ async def site(database: Database, clock: ManualClock) -> AsyncIterator[Site]:
     made = Site(database, clock)
     await made.deploy(CODE)
     yield made
-    await made.workers.close()
+    await made.close()
 
 
 async def test_unused_branch_is_deleted_with_its_documents_and_compiled_again(site: Site) -> None:
@@ -195,8 +195,8 @@ async def test_compile_and_decision_during_pruning_leave_a_consistent_tree(
             document = await site.catalogs.documents.read(staged.skeleton)
             assert document is not None
     finally:
-        await site.workers.close()
-        await other.workers.close()
+        await site.close()
+        await other.close()
 
 
 async def test_release_that_races_with_a_deletion_wins_or_loses_whole(

@@ -42,7 +42,7 @@ async def compiling(location: Location, clock: Clock | None = None) -> AsyncIter
     await Schema(database).expand()
     made = CompileServices(database)
     yield made
-    await made.workers.close()
+    await made.close()
     await database.close()
 
 

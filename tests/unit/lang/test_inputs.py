@@ -5,7 +5,8 @@ import pytest
 from precast.base.errors import PrecastError
 from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import ABSENT, FactPath, Inputs, Question
-from precast.lang.node_answers import NodeAnswers, NodeData, match_node
+from precast.lang.node_answers import NodeAnswers, NodeData
+from precast.lang.node_matching import match_node
 from tests.unit.lang.small_manifests import asked, compiled, failure
 
 

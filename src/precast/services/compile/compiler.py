@@ -17,7 +17,7 @@ from precast.services.compile.inputs import NodeInput, NodeInputs, node_data
 from precast.services.compile.messages import Compiled
 from precast.services.compile.workers import Version, Workers
 from precast.services.queue_worker import LostClaim, run_worker
-from precast.services.traces.cache import TraceCache
+from precast.services.traces.cache import FailedWalk, TraceCache
 from precast.services.traces.chains import ABSENT_KEY, ROOT, Leaf, Link, decode_links, encode_links
 from precast.services.traces.divergence import follow_chain
 from precast.services.traces.paths import decode_chain
@@ -113,6 +113,8 @@ class CompilerService:
         (walk,) = await self._trace_cache.walk(tree, [node])
         if isinstance(walk, ReachedLeaf):
             return None
+        if isinstance(walk, FailedWalk):
+            raise walk.error
         version = Version(node_input.environment, node_input.version, tree.files, tree.constants)
         compiled = await self._workers.compile(version, node)
         self.compiles += 1

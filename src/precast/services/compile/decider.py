@@ -5,7 +5,7 @@ of one kind wait for one compile. When the tree has grown, each of them is decid
 This module compiles nothing, and no catalog is served before it is released: by an operator, or by the environment's policy.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -20,7 +20,7 @@ from precast.services.catalogs.skeletons import Skeletons
 from precast.services.compile.changes import ChangeReasons
 from precast.services.compile.inputs import NodeInput, NodeInputs, node_data
 from precast.services.queue_worker import LostClaim, run_worker
-from precast.services.traces.cache import TraceCache
+from precast.services.traces.cache import FailedWalk, TraceCache
 from precast.services.traces.walker import MissingBranch, ReachedLeaf
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
 from precast.store.catalogs.catalogs import Catalogs
@@ -52,11 +52,12 @@ class Branch(msgspec.Struct, frozen=True):
 
 
 class DecisionOutcome(NamedTuple):
-    """The outcome for a batch of nodes: staged, waiting at a branch, or nothing because the node has no code or no facts."""
+    """The outcome for a batch of nodes: staged, waiting at a branch, nothing because the node has no code or no facts, or an error."""
 
     staged: tuple[StagedCatalog, ...]
     waiting: tuple[tuple[str, Branch], ...]
     idle: tuple[str, ...]
+    failed: Mapping[str, PrecastError]
 
 
 class PrunedChains(Exception):
@@ -110,7 +111,7 @@ class DecisionService:
         return len(claims)
 
     async def decide(self, node_inputs: Sequence[NodeInput]) -> DecisionOutcome:
-        """Walk these nodes through the trees of their versions. Writes nothing."""
+        """Walk these nodes through the trees of their versions. Writes nothing. An error concerns only the nodes of one environment."""
         groups: dict[tuple[str, str], list[NodeInput]] = {}
         idle = []
         for node_input in node_inputs:
@@ -120,16 +121,24 @@ class DecisionService:
                 groups.setdefault((node_input.environment, node_input.version), []).append(node_input)
         staged: list[StagedCatalog] = []
         waiting: list[tuple[str, Branch]] = []
+        failed: dict[str, PrecastError] = {}
         for (environment, version), members in sorted(groups.items()):
-            tree = await self._trace_cache.tree(environment, version)
             data = [node_data(member) for member in members]
-            walks = await self._trace_cache.walk(tree, data)
+            try:
+                tree = await self._trace_cache.tree(environment, version)
+                walks = await self._trace_cache.walk(tree, data)
+            except PrecastError as error:
+                failed |= dict.fromkeys((member.node for member in members), error)
+                continue
             for member, node, walk in zip(members, data, walks, strict=True):
-                if isinstance(walk, MissingBranch):
-                    waiting.append((member.node, Branch(environment, *walk.branch_point)))
-                else:
-                    staged.append(await self._stage(member, node, walk))
-        return DecisionOutcome(tuple(staged), tuple(waiting), tuple(idle))
+                match walk:
+                    case MissingBranch(branch_point):
+                        waiting.append((member.node, Branch(environment, *branch_point)))
+                    case FailedWalk(reason):
+                        failed[member.node] = reason
+                    case ReachedLeaf():
+                        staged.append(await self._stage(member, node, walk))
+        return DecisionOutcome(tuple(staged), tuple(waiting), tuple(idle), failed)
 
     async def _decide_claimed(self, claims: Sequence[Claim]) -> None:
         try:
@@ -140,18 +149,24 @@ class DecisionService:
             while True:
                 outcome = await self.decide(node_inputs)
                 changes = await self._reasons.find(node_inputs, before, outcome.staged)
+                decided = [claim for claim in claims if claim.key not in outcome.failed]
+                decided_inputs = [node_input for node_input in node_inputs if node_input.node not in outcome.failed]
                 try:
-                    await self._database.write_alone(self._store, claims, node_inputs, outcome, changes)
+                    await self._database.write_alone(self._store, decided, decided_inputs, outcome, changes)
                 except PrunedChains as pruned:
                     # The cache holds chains that were deleted: the next walk loads the tree again as it is stored now.
                     self._trace_cache.forget(pruned.environments)
                 else:
-                    return
+                    break
+            await self._fail([(claim, outcome.failed[claim.key]) for claim in claims if claim.key in outcome.failed])
         except LostClaim:
             return
         except PrecastError as error:
-            for claim in claims:
-                await self._work.fail(claim, f"{error.message} [{error.code}]")
+            await self._fail([(claim, error) for claim in claims])
+
+    async def _fail(self, failures: Iterable[tuple[Claim, PrecastError]]) -> None:
+        for claim, error in failures:
+            await self._work.fail(claim, f"{error.message} [{error.code}]")
 
     async def _stage(self, node_input: NodeInput, node: NodeData, reached: ReachedLeaf) -> StagedCatalog:
         assert node_input.version is not None, "only nodes with a version are walked"

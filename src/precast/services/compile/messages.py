@@ -1,15 +1,12 @@
 """The messages between a server and its compile workers: frames of MessagePack over a pipe, each preceded by its length."""
 
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
 from precast.base.digests import Digest
 from precast.lang.node_answers import NodeData
-
-# A longer frame is a fault: the largest catalogs have some ten megabytes.
-MAX_FRAME_BYTES = 256 * 1024 * 1024
-_LENGTH_BYTES = 4
+from precast.services.child_frames import make_frame
 
 
 class Begin(msgspec.Struct, frozen=True, tag="begin"):
@@ -66,21 +63,4 @@ decode_from_worker = msgspec.msgpack.Decoder(FromWorker).decode
 
 
 def encode_frame(message: ToWorker | FromWorker) -> bytes:
-    data = encode(message)
-    return len(data).to_bytes(_LENGTH_BYTES, "big") + data
-
-
-def read_frame(stream: BinaryIO) -> bytes | None:
-    """The next frame; None if the other side has closed the pipe."""
-    head = stream.read(_LENGTH_BYTES)
-    if len(head) < _LENGTH_BYTES:
-        return None
-    data = stream.read(frame_length(head))
-    return data or None
-
-
-def frame_length(head: bytes) -> int:
-    length = int.from_bytes(head, "big")
-    if length > MAX_FRAME_BYTES:
-        raise ValueError(f"a frame of {length} bytes")
-    return length
+    return make_frame(encode(message))

@@ -25,6 +25,7 @@ from precast.lang.compile import CompileFailure, compile_catalog
 from precast.lang.inputs import Inputs
 from precast.lang.node_answers import NodeAnswers
 from precast.lang.settings import LogLine, Settings
+from precast.services.child_frames import read_frame
 from precast.services.compile.messages import (
     Begin,
     Compile,
@@ -36,7 +37,6 @@ from precast.services.compile.messages import (
     WorkerFault,
     decode_to_worker,
     encode_frame,
-    read_frame,
 )
 from precast.services.traces.chains import encode_links, make_link
 from precast.services.traces.version_files import VersionFiles

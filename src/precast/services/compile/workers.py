@@ -15,6 +15,7 @@ from precast.base.confinement.confine import Level
 from precast.base.digests import Digest
 from precast.base.errors import PrecastError
 from precast.lang.node_answers import NodeData
+from precast.services.child_frames import LENGTH_BYTES, frame_length
 from precast.services.compile import issues
 from precast.services.compile.messages import (
     Begin,
@@ -25,7 +26,6 @@ from precast.services.compile.messages import (
     WorkerFault,
     decode_from_worker,
     encode_frame,
-    frame_length,
 )
 from precast.services.compile.worker import OUT_OF_MEMORY
 
@@ -192,4 +192,4 @@ class Workers:
 
 async def _frame(process: asyncio.subprocess.Process) -> bytes:
     assert process.stdout is not None
-    return await process.stdout.readexactly(frame_length(await process.stdout.readexactly(4)))
+    return await process.stdout.readexactly(frame_length(await process.stdout.readexactly(LENGTH_BYTES)))

@@ -1,14 +1,19 @@
-"""Walks nodes through the trace tree of their version, and loads into memory what a walk lacks."""
+"""Walks nodes through the trace tree of their version, and provides what a walk lacks: chains, and costly answers."""
 
 import asyncio
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
+from precast.base.errors import PrecastError
 from precast.lang.inputs import Answer, Question
 from precast.lang.node_answers import NodeData
 from precast.services.traces.chains import BranchPoint, Chain
 from precast.services.traces.constants import VersionConstants
+from precast.services.traces.costly_answers import CostlyQuestion, NodeToMatch, NotAnswered, SharedIndexes
+from precast.services.traces.costly_messages import FileIndex, IndexFile, MatchedNode, MatchNode
+from precast.services.traces.costly_processes import CostlyProcesses
 from precast.services.traces.paths import decode_chain
-from precast.services.traces.tree import NotLoaded, TraceTree, TraceTreeCache, TraceTreeKey
+from precast.services.traces.tree import TraceTree, TraceTreeCache, TraceTreeKey
 from precast.services.traces.versions import Versions
 from precast.services.traces.walker import MissingBranch, ReachedLeaf
 from precast.store.engine.database import Database
@@ -16,12 +21,26 @@ from precast.store.engine.query import Transaction
 from precast.store.traces import ChainRow, Traces
 
 
+class FailedWalk(NamedTuple):
+    """A walk that ended because an answer took too much time or memory."""
+
+    error: PrecastError
+
+
 class TraceCache:
     """The trace trees of all versions in use, loaded from the database as walks need them."""
 
-    def __init__(self, database: Database, traces: Traces, versions: Versions, constants: VersionConstants) -> None:
+    def __init__(
+        self,
+        database: Database,
+        traces: Traces,
+        versions: Versions,
+        constants: VersionConstants,
+        costly: CostlyProcesses,
+    ) -> None:
         self._database, self._traces, self._versions = database, traces, versions
-        self._constants = constants
+        self._constants, self._costly = constants, costly
+        self._indexes = SharedIndexes()
         self._trees = TraceTreeCache()
 
     async def tree(self, environment: str, version: str) -> TraceTree:
@@ -37,18 +56,25 @@ class TraceCache:
         """Drop the trees of these environments: chains in them may have been deleted from the database."""
         self._trees.drop(environments)
 
-    async def walk(self, tree: TraceTree, nodes: Sequence[NodeData]) -> list[ReachedLeaf | MissingBranch]:
-        """Walk each node to its leaf, or to the branch point where the stored tree ends."""
-        results: dict[int, ReachedLeaf | MissingBranch] = {}
+    async def walk(self, tree: TraceTree, nodes: Sequence[NodeData]) -> list[ReachedLeaf | MissingBranch | FailedWalk]:
+        """Walk each node to its leaf, or to the branch point where the stored tree ends.
+
+        The walk of a node fails if one of its answers takes too much time or memory. Raises UnavailableError if that concerns all nodes.
+        """
+        results: dict[int, ReachedLeaf | MissingBranch | FailedWalk] = {}
         walking = list(range(len(nodes)))
         while walking:
             round_results = await asyncio.to_thread(_walk_all, tree, [nodes[at] for at in walking])
             again = []
             branch_points: dict[BranchPoint, None] = {}
             for at, result in zip(walking, round_results, strict=True):
-                if isinstance(result, NotLoaded):
-                    tree.add_content(result.digest, await self._versions.content(result.digest))
-                    again.append(at)
+                if isinstance(result, NotAnswered):
+                    try:
+                        await self._answer(tree, result.question)
+                    except PrecastError as error:
+                        results[at] = FailedWalk(error)
+                    else:
+                        again.append(at)
                 else:
                     results[at] = result
                     if isinstance(result, MissingBranch):
@@ -68,8 +94,24 @@ class TraceCache:
         while True:
             try:
                 return await asyncio.to_thread(tree.ask, node, question)
-            except NotLoaded as missing:
-                tree.add_content(missing.digest, await self._versions.content(missing.digest))
+            except NotAnswered as missing:
+                await self._answer(tree, missing.question)
+
+    async def _answer(self, tree: TraceTree, question: CostlyQuestion) -> None:
+        """Have a process answer a question that a walk may not evaluate itself. Raises UnavailableError TRACE-002 to TRACE-005."""
+        if isinstance(question, NodeToMatch):
+            matched = await self._costly.ask(tree.environment, MatchNode(*question))
+            assert isinstance(matched, MatchedNode)
+            tree.costly.add_match(question, matched)
+            return
+        index = self._indexes.find(question)
+        if index is None:
+            data = await self._versions.content(question.digest)
+            reply = await self._costly.ask(tree.environment, IndexFile(question.digest, question.reader, data))
+            assert isinstance(reply, FileIndex)
+            index = reply
+            self._indexes.add(question, index)
+        tree.costly.add_index(question, index)
 
     async def _load_chains(self, tree: TraceTree, branch_points: Sequence[BranchPoint]) -> set[BranchPoint]:
         """Load the chains that begin at these branch points; returns the branch points that have one."""
@@ -84,8 +126,8 @@ class TraceCache:
         while True:
             try:
                 await asyncio.to_thread(tree.add_chain, branch_point, chain)
-            except NotLoaded as missing:
-                tree.add_content(missing.digest, await self._versions.content(missing.digest))
+            except NotAnswered as missing:
+                await self._answer(tree, missing.question)
             else:
                 return
 
@@ -100,11 +142,11 @@ class TraceCache:
         return rows
 
 
-def _walk_all(tree: TraceTree, nodes: Sequence[NodeData]) -> list[ReachedLeaf | MissingBranch | NotLoaded]:
-    results: list[ReachedLeaf | MissingBranch | NotLoaded] = []
+def _walk_all(tree: TraceTree, nodes: Sequence[NodeData]) -> list[ReachedLeaf | MissingBranch | NotAnswered]:
+    results: list[ReachedLeaf | MissingBranch | NotAnswered] = []
     for node in nodes:
         try:
             results.append(tree.walk(node))
-        except NotLoaded as missing:
+        except NotAnswered as missing:
             results.append(missing)
     return results

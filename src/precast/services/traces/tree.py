@@ -1,7 +1,7 @@
-"""The trace trees in memory: for each version in use its files and the chains that walks have met.
+"""The trace trees in memory: for each version in use the digests of its files and the chains that walks have met.
 
-Everything here is a cache of rows and blobs. A walk that lacks a file or a chain says so, is given it, and starts again. So a walk never
-waits for the database, and runs in a thread while the server goes on serving.
+Everything here is a cache. A walk that lacks a chain or a costly answer says so, is given it, and starts again. So a walk never waits for
+the database or for another process, and runs in a thread while the server goes on serving.
 """
 
 from collections import OrderedDict
@@ -12,20 +12,11 @@ from precast.base.digests import Digest
 from precast.lang.inputs import Answer, Question
 from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.services.traces.chains import BranchPoint, Chain
+from precast.services.traces.costly_answers import KnownAnswers
 from precast.services.traces.version_files import VersionFiles
 from precast.services.traces.walker import MissingBranch, ReachedLeaf, Walker
 
 MAX_CACHED_TREES = 8
-# Of the data files of a version so much is cached; what was parsed from them is cached besides.
-CONTENT_BYTES = 64 * 1024 * 1024
-
-
-class NotLoaded(Exception):
-    """A walk needs the content of a file that is not in memory."""
-
-    def __init__(self, digest: Digest) -> None:
-        super().__init__(digest)
-        self.digest = digest
 
 
 class TraceTree:
@@ -33,32 +24,28 @@ class TraceTree:
 
     def __init__(self, environment: str, version: str, files: dict[str, Digest], constants: dict[str, Any]) -> None:
         self.environment, self.version, self.files, self.constants = environment, version, files, constants
-        self._contents: dict[Digest, bytes] = {}
-        self._store = VersionFiles(files, self._load, CONTENT_BYTES)
-        shared = NodeAnswers(NodeData("", {}, {}), self._store, constants)
-        self._walker = Walker(shared.answer)
+        self.costly = KnownAnswers(environment)
+        self._store = VersionFiles(files, _refuse_content)
+        self._walker = Walker(self._answers(NodeData("", {}, {})).answer)
 
     def walk(self, node: NodeData) -> ReachedLeaf | MissingBranch:
-        """Walk a node as far as the chains in memory go. Raises NotLoaded."""
-        return self._walker.walk(NodeAnswers(node, self._store, self.constants).answer)
+        """Walk a node as far as the chains in memory go. Raises NotAnswered."""
+        return self._walker.walk(self._answers(node).answer)
 
     def ask(self, node: NodeData, question: Question) -> Answer:
-        """The answer of this version for a node. Raises NotLoaded."""
-        return NodeAnswers(node, self._store, self.constants).answer(question)
+        """The answer of this version for a node. Raises NotAnswered."""
+        return self._answers(node).answer(question)
 
     def add_chain(self, branch_point: BranchPoint, chain: Chain) -> None:
-        """Cache the chain of reads that begins at a branch point. Raises NotLoaded if a file that it read is not in memory."""
+        """Cache the chain of reads that begins at a branch point. Raises NotAnswered if it read a file that is not indexed yet."""
         self._walker.add_chain(branch_point, chain)
 
-    def add_content(self, digest: Digest, content: bytes) -> None:
-        """Provide the content of a file that a walk needs."""
-        self._contents[digest] = content
+    def _answers(self, node: NodeData) -> NodeAnswers:
+        return NodeAnswers(node, self._store, self.constants, costly=self.costly)
 
-    def _load(self, digest: Digest) -> bytes:
-        content = self._contents.pop(digest, None)
-        if content is None:
-            raise NotLoaded(digest)
-        return content
+
+def _refuse_content(digest: Digest) -> bytes:
+    raise AssertionError(f"a walk needs only digests, not the content {digest}")
 
 
 class TraceTreeKey(NamedTuple):

@@ -33,17 +33,11 @@ class _DirectoryNames:
 class VersionFiles(FileStore):
     """Answers like the files of a directory, and loads only the contents that are read."""
 
-    def __init__(
-        self,
-        files: Mapping[str, digests.Digest],
-        load: Callable[[digests.Digest], bytes],
-        max_cached_bytes: int | None = None,
-    ) -> None:
+    def __init__(self, files: Mapping[str, digests.Digest], load: Callable[[digests.Digest], bytes]) -> None:
         super().__init__(_DirectoryNames(files))
         self._files = dict(files)
         self._load = load
         self._loaded: dict[digests.Digest, bytes] = {}
-        self._room_bytes = max_cached_bytes
 
     def digest(self, path: str) -> Answer:
         return self._files.get(path, ABSENT)
@@ -51,8 +45,5 @@ class VersionFiles(FileStore):
     def content(self, digest: digests.Digest) -> bytes:
         content = self._loaded.get(digest)
         if content is None:
-            content = self._load(digest)
-            if self._room_bytes is None or self._room_bytes >= len(content):
-                self._loaded[digest] = content
-                self._room_bytes = None if self._room_bytes is None else self._room_bytes - len(content)
+            content = self._loaded[digest] = self._load(digest)
         return content

@@ -2,7 +2,8 @@
 
 The trace has the digest of a file, and below it the digest of each value read from it: if a new version of the file has the same
 values for those keys, the catalog stays valid. A file that is unreadable or not a hash answers every key with the file's digest, so
-any other content gives another answer. Nothing is taken from a file before a key of it was asked for.
+any other content gives another answer. A file with very many keys does so, too, which bounds what a server keeps of it. Nothing is
+taken from a file before a key of it was asked for.
 """
 
 import json
@@ -22,6 +23,8 @@ READERS: Final[dict[str, Callable[[Source], Any]]] = {"yaml_data": read_yaml, "j
 # Contents by digest and reader. The limit is generous: a worker serves one version of an environment.
 _contents: dict[tuple[str, str], "Content"] = {}
 _MAX_CONTENTS = 20_000
+# Of a file with more keys the trace has only the digest of the whole file.
+MAX_TRACED_KEYS: Final = 20_000
 
 
 EMPTY: Final = Hash()  # the content of an empty YAML file
@@ -56,14 +59,26 @@ class Content:
 
     def answer(self, key: str) -> Answer:
         """The answer for a key in the trace: the digest of its value, or ABSENT."""
-        if self._is_broken:
-            return f"broken:{self.digest}"
+        if self.common_answer is not None:
+            return self.common_answer
         if key not in self.entries:
             return ABSENT
         if key not in self._digests:
             # The digest covers the order of a hash's entries, which an iteration can see.
             self._digests[key] = digests.of_bytes(json.dumps(rich(self.entries[key])).encode())
         return self._digests[key]
+
+    @property
+    def common_answer(self) -> str | None:
+        """The answer for every key, if the file is not a hash, cannot be read or has too many keys."""
+        if self._is_broken:
+            return f"broken:{self.digest}"
+        return f"whole:{self.digest}" if len(self.entries) > MAX_TRACED_KEYS else None
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that a compile can ask for."""
+        return [key for key in self.entries if isinstance(key, str)]
 
 
 def content(digest: digests.Digest, reader: str, load: Callable[[digests.Digest], bytes]) -> Content:
@@ -73,11 +88,12 @@ def content(digest: digests.Digest, reader: str, load: Callable[[digests.Digest]
     if parsed is None:
         if len(_contents) >= _MAX_CONTENTS:
             _contents.clear()
-        parsed = _contents[key] = _read(digest, reader, load(digest))
+        parsed = _contents[key] = read_content(digest, reader, load(digest))
     return parsed
 
 
-def _read(digest: digests.Digest, reader: str, data: bytes) -> Content:
+def read_content(digest: digests.Digest, reader: str, data: bytes) -> Content:
+    """Parse a data file. A file that cannot be read is a content with a problem."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

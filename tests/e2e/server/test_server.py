@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from lab.postgres import PostgresServer
-from precast.api.http.server import MAX_BODY_BYTES
+from precast.api.http.quotas import MAX_BODY_BYTES
 from precast.services.identity import roles
 from tests.e2e.precast_command import ORDINARY, assert_fine, assert_refused, names_in
 from tests.e2e.precast_server import HttpResponse, Server, mode_of, precast, running, tls_error
@@ -26,7 +26,6 @@ PUBLIC = {
     "POST /v1/web/session",
     "GET /health/live",
     "GET /health/ready",
-    "GET /metrics",
     "GET /v1/authority",
     "GET /v1/openapi.json",
     "GET /v1/reference",
@@ -280,7 +279,8 @@ def test_enrolment_with_a_wrong_token_is_refused(server: Server, tmp_path: Path)
 
 def enrolments(server: Server) -> list[str]:
     """The server's metrics of enrolment requests."""
-    return [line for line in server.ask("GET", "/metrics").body.splitlines() if 'total{route="/v1/enrolments"' in line]
+    metrics = server.ask("GET", "/metrics", server.admin).body
+    return [line for line in metrics.splitlines() if 'total{route="/v1/enrolments"' in line]
 
 
 def test_enrolment_at_another_authority_sends_nothing(server: Server, tmp_path: Path) -> None:

@@ -5,13 +5,12 @@ import asyncio
 from aiohttp import web
 
 from precast.api.http import issues
+from precast.api.http.quotas import MAX_STREAMED_BYTES
 from precast.api.http.routes import PUBLIC, Call, route
 from precast.services.code import issues as code_issues
 from precast.services.code.hooks import HookService
 from precast.wire.code.environments import HookAnswer
 
-# Forges describe a push at length.
-MAX_BODY_BYTES = 1024 * 1024
 BODY_S = 30.0
 # GitHub, Gitea and Forgejo send their signature in this header.
 SIGNATURE = "X-Hub-Signature-256"
@@ -51,8 +50,8 @@ async def _read(request: web.BaseRequest) -> bytes:
         async with asyncio.timeout(BODY_S):
             while part := await request.content.readany():
                 body += part
-                if len(body) > MAX_BODY_BYTES:
-                    raise issues.TOO_LARGE.error(limit=MAX_BODY_BYTES)
+                if len(body) > MAX_STREAMED_BYTES:
+                    raise issues.TOO_LARGE.error(limit=MAX_STREAMED_BYTES)
     except TimeoutError:
         raise issues.TOO_SLOW.error(limit_s=BODY_S) from None
     except (web.RequestPayloadError, ConnectionError):

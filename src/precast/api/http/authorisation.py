@@ -6,6 +6,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from precast.api.http import issues
+from precast.api.http.connections.sources import Source, source_of
 from precast.api.http.routes import ENVIRONMENT, SITE, Caller, NodeCaller, Requirement
 from precast.base import digests
 from precast.base.digests import Digest
@@ -33,12 +34,12 @@ def session_cookie(headers: Mapping[str, str], cookies: Callable[[], Mapping[str
 
 
 class ConnectionPeer(NamedTuple):
-    """The other end of a connection before it is authenticated: its key for quotas, and the fingerprint of its certificate if it has one.
+    """The other end of a connection before it is authenticated: its source for quotas, and its certificate if it has one.
 
-    The quota key is the certificate where TLS has verified one of our authority: a whole fleet may connect through one load balancer.
+    The source is the certificate where TLS has verified one of our authority: a whole fleet may connect through one load balancer.
     """
 
-    quota_key: str
+    source: Source
     certificate: Digest | None
 
 
@@ -57,7 +58,7 @@ class Authoriser:
     def identify(self, connection: ssl.SSLObject | None, address: str | None) -> ConnectionPeer:
         """The other end of a connection."""
         if connection is None:
-            return ConnectionPeer(f"address {address}", None)
+            return ConnectionPeer(source_of(address), None)
         peer = self._peers.get(connection)
         if peer is None:
             peer = self._peers[connection] = _read_peer(connection, address)
@@ -118,9 +119,9 @@ class Authoriser:
 def _read_peer(connection: ssl.SSLObject, address: str | None) -> ConnectionPeer:
     der = connection.getpeercert(binary_form=True)
     if not der:
-        return ConnectionPeer(f"address {address}", None)
+        return ConnectionPeer(source_of(address), None)
     fingerprint = digests.of_bytes(der)
-    return ConnectionPeer(f"certificate {fingerprint[:16]}", fingerprint)
+    return ConnectionPeer(Source(f"certificate {fingerprint[:16]}"), fingerprint)
 
 
 def _check_scope(person: Person, scope: str, environment: str | None) -> None:

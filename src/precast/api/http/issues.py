@@ -34,6 +34,19 @@ TOO_OFTEN = Issue(
     "{who} sends more than {rate} requests a second",
     "send fewer; the header Retry-After of the response says when to try again",
 )
+NOT_AVAILABLE = Issue(
+    "API-014",
+    Kind.UNAVAILABLE,
+    "the server cannot answer this request now",
+    "try again later; the server's log has the reason",
+)
+TOO_MUCH_AT_ONCE = Issue(
+    "API-015",
+    Kind.LIMITED,
+    "{who} sends too many request bodies at the same time",
+    "wait until one of them is answered, then try again",
+)
+
 FOREIGN_PAGE = Issue(
     "API-013",
     Kind.DENIED,
@@ -43,7 +56,7 @@ FOREIGN_PAGE = Issue(
 TOO_SLOW = Issue(
     "API-010",
     Kind.INPUT,
-    "the request body was not received within {limit_s:g} s",
+    "the request body is received too slowly: the server has waited for {limit_s:g} s",
     "send it faster, or send less",
 )
 TOOK_TOO_LONG = Issue(

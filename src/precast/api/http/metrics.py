@@ -3,10 +3,10 @@
 import asyncio
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from precast.api.http.metrics_exchange import MetricsExchange
-from precast.api.http.routes import PUBLIC, Call, Text, route
+from precast.api.http.routes import PUBLIC, VIEWER, Call, Text, route
 from precast.store.engine.database import Database
 from precast.store.schema.check import ping
 
@@ -26,10 +26,11 @@ class Metrics:
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._started_s = time.time()
         self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
+        self._counters: dict[str, tuple[str, str, Mapping[str, int]]] = {}
         self._ready_until_s = float("-inf")
         self.in_progress = 0
 
-    @route("GET", "/metrics", PUBLIC, "Counts for Prometheus", Text, is_free=True)
+    @route("GET", "/metrics", VIEWER, "Counts for Prometheus", Text)
     async def show(self, call: Call) -> Text:
         own = self._text()
         return Text(TEXT, own if self._exchange is None else self._exchange.gather(own))
@@ -50,6 +51,10 @@ class Metrics:
     def gauge(self, name: str, meaning: str, read: Callable[[], float]) -> None:
         """Add a gauge whose value is read at each scrape."""
         self._gauges[name] = (meaning, read)
+
+    def counter(self, name: str, meaning: str, label: str, counts: Mapping[str, int]) -> None:
+        """Add a counter with one label; `counts` has the values by the label's value, and is read at each scrape."""
+        self._counters[name] = (meaning, label, counts)
 
     def count(self, route: str, status: int, seconds: float) -> None:
         self._requests[route, status] += 1
@@ -85,6 +90,14 @@ class Metrics:
                 line
                 for name, (meaning, read) in sorted(self._gauges.items())
                 for line in (f"# HELP {name} {meaning}", f"# TYPE {name} gauge", f"{name} {read():g}")
+            ),
+            *(
+                line
+                for name, (meaning, label, counts) in sorted(self._counters.items())
+                for line in (
+                    *(f"# HELP {name} {meaning}", f"# TYPE {name} counter"),
+                    *(f'{name}{{{label}="{value}"}} {count}' for value, count in sorted(counts.items())),
+                )
             ),
         ]
         return "\n".join(lines) + "\n"

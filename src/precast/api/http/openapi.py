@@ -26,7 +26,7 @@ class Problem(msgspec.Struct, frozen=True):
 VERSION = "1"
 
 ALWAYS = (
-    *(issues.TOO_BUSY, issues.TOO_OFTEN, issues.TOOK_TOO_LONG, issues.FAILED),
+    *(issues.TOO_BUSY, issues.TOO_OFTEN, issues.TOOK_TOO_LONG, issues.FAILED, issues.NOT_AVAILABLE),
     *(store_issues.BUSY, store_issues.CONNECTION_LOST, store_issues.DISK_FULL),
 )
 
@@ -123,6 +123,8 @@ def _problems(route: Route) -> dict[str, Any]:
     possible: list[Issue] = [*route.errors, *ALWAYS]
     if route.body is not None:
         possible += [issues.BAD_BODY, issues.TOO_LARGE, issues.TOO_SLOW]
+    if route.requires.kind == "public" and (route.body is not None or route.is_stream):
+        possible.append(issues.TOO_MUCH_AT_ONCE)
     if route.requires.kind != "public":
         possible += [issues.NO_CREDENTIALS, issues.BAD_CREDENTIALS, issues.NOT_ALLOWED]
     if "{" in route.path or route.query:

@@ -1,14 +1,22 @@
 """Limits the requests of one caller: a number in progress, and a number per second after a burst.
 
 Each caller has a token bucket, which refills at a rate and from which every request takes one. Authenticated callers have a bucket by
-identity, unauthenticated ones by certificate or address. A full bucket holds no information and is not stored: memory grows with the
+identity, unauthenticated ones by certificate or source. A full bucket holds no information and is not stored: memory grows with the
 callers of the last seconds, up to a bound.
 """
 
+import contextlib
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from precast.api.http import issues
+from precast.api.http.connections.sources import WIDE_FACTOR, Source
 from precast.base.clock import Clock
+
+MAX_BODY_BYTES = 256 * 1024
+# The body of a public route that reads it itself: a forge describes a push at length.
+MAX_STREAMED_BYTES = 1024 * 1024
 
 
 class RequestLimits(NamedTuple):
@@ -20,6 +28,9 @@ class RequestLimits(NamedTuple):
     # An unauthenticated address may be a fleet behind one address translation, each node of which connects once.
     stranger_burst_s: float = 10.0
     in_progress: int = 64
+    # The bodies of unauthenticated requests that are received at the same time: of one source, and of all.
+    stranger_body_bytes: int = 4 * 1024 * 1024
+    all_stranger_body_bytes: int = 64 * 1024 * 1024
     # From the connection, or the end of a response, until the head of the next request is received.
     idle_s: float = 60.0
     body_s: float = 30.0
@@ -76,39 +87,93 @@ class RateLimiter:
             self._buckets = dict(list(self._buckets.items())[self._most // 2 :])
 
 
+# How many credentials are remembered as valid; each is a digest.
+MAX_RECOGNISED = 20_000
+
+
 class Quotas:
     """Enforces the limits of callers."""
 
     def __init__(self, clock: Clock, limits: RequestLimits) -> None:
         self.limits = limits
-        self._known = RateLimiter(clock, limits.rate, limits.rate * limits.burst_s)
-        self._strangers = RateLimiter(clock, limits.rate, limits.rate * limits.stranger_burst_s)
-        self._in_progress: dict[str, int] = {}
+        self._callers = RateLimiter(clock, limits.rate, limits.rate * limits.burst_s)
+        self._sources = RateLimiter(clock, limits.rate, limits.rate * limits.stranger_burst_s)
+        wide_rate = limits.rate * WIDE_FACTOR
+        self._networks = RateLimiter(clock, wide_rate, wide_rate * limits.stranger_burst_s)
+        self._in_progress: Counter[str] = Counter()
+        self._body_bytes: Counter[str] = Counter()
+        self._recognised: OrderedDict[str, None] = OrderedDict()
 
-    def admit(self, stranger: str, credential: str) -> None:
+    def admit(self, stranger: Source, credential: str) -> None:
         """Check a caller's buckets before the credentials are looked up. Raises LimitedError API-009.
 
-        `stranger` is the caller's quota key before authentication; `credential` identifies the credentials, empty if there are none.
+        `credential` identifies the credentials, empty if there are none. Credentials that were valid before do not suffer from strangers
+        behind the same address.
         """
-        if not self._strangers.has_capacity(stranger):
-            raise issues.TOO_OFTEN.error(who=stranger, rate=f"{self.limits.rate:g}")
-        if credential and not self._known.take(credential):
+        if credential not in self._recognised:
+            self.admit_stranger(stranger)
+        if credential and not self._callers.take(credential):
             raise issues.TOO_OFTEN.error(who="this caller", rate=f"{self.limits.rate:g}")
 
-    def count_stranger(self, stranger: str) -> None:
+    def admit_stranger(self, stranger: Source) -> None:
+        """Raises LimitedError API-009."""
+        if not self._sources.has_capacity(stranger.key):
+            raise issues.TOO_OFTEN.error(who=stranger.key, rate=f"{self.limits.rate:g}")
+        if stranger.network and not self._networks.has_capacity(stranger.network):
+            raise issues.TOO_OFTEN.error(who=stranger.network, rate=f"{self.limits.rate * WIDE_FACTOR:g}")
+
+    def count_stranger(self, stranger: Source) -> None:
         """Count a public request or one with invalid credentials. Authenticated callers behind the same address are not charged."""
-        self._strangers.charge(stranger)
+        self._sources.charge(stranger.key)
+        if stranger.network:
+            self._networks.charge(stranger.network)
 
-    def enter(self, who: str) -> None:
+    def recognise(self, credential: str) -> None:
+        """Remember that these credentials are valid."""
+        if credential not in self._recognised:
+            self._recognised[credential] = None
+            if len(self._recognised) > MAX_RECOGNISED:
+                self._recognised.popitem(last=False)
+
+    def forget(self, credential: str) -> None:
+        """These credentials are no longer valid, or never were."""
+        self._recognised.pop(credential, None)
+
+    def enter(self, who: Source) -> None:
         """Count a request in progress until `leave`. Raises LimitedError API-007 if the caller has reached the limit."""
-        count = self._in_progress.get(who, 0)
-        if count >= self.limits.in_progress:
-            raise issues.TOO_BUSY.error(who=who, limit=self.limits.in_progress)
-        self._in_progress[who] = count + 1
+        limit = self.limits.in_progress
+        if self._in_progress[who.key] >= limit:
+            raise issues.TOO_BUSY.error(who=who.key, limit=limit)
+        if who.network:
+            if self._in_progress[who.network] >= limit * WIDE_FACTOR:
+                raise issues.TOO_BUSY.error(who=who.network, limit=limit * WIDE_FACTOR)
+            self._in_progress[who.network] += 1
+        self._in_progress[who.key] += 1
 
-    def leave(self, who: str) -> None:
-        count = self._in_progress[who]
-        if count > 1:
-            self._in_progress[who] = count - 1
-        else:
-            del self._in_progress[who]
+    def leave(self, who: Source) -> None:
+        _subtract(self._in_progress, who.key, 1)
+        if who.network:
+            _subtract(self._in_progress, who.network, 1)
+
+    @contextlib.contextmanager
+    def receiving(self, stranger: Source, size_bytes: int) -> Iterator[None]:
+        """Count the memory of a stranger's request body inside the block. Raises LimitedError API-015 if there is too much of it."""
+        limits = self.limits
+        shares = [(stranger.key, limits.stranger_body_bytes), ("", limits.all_stranger_body_bytes)]
+        if stranger.network:
+            shares.append((stranger.network, limits.stranger_body_bytes * WIDE_FACTOR))
+        if any(self._body_bytes[key] + size_bytes > limit for key, limit in shares):
+            raise issues.TOO_MUCH_AT_ONCE.error(who=stranger.key)
+        for key, _ in shares:
+            self._body_bytes[key] += size_bytes
+        try:
+            yield
+        finally:
+            for key, _ in shares:
+                _subtract(self._body_bytes, key, size_bytes)
+
+
+def _subtract(counts: Counter[str], key: str, amount: int) -> None:
+    counts[key] -= amount
+    if not counts[key]:
+        del counts[key]

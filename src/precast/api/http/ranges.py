@@ -3,6 +3,7 @@
 An invalid range, or several ranges at once, is ignored, as the HTTP specification allows: the whole content is sent.
 """
 
+import asyncio
 import re
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ from precast.store.code.blobs import Blobs
 
 _RANGE = re.compile(r"bytes=\s*([0-9]{0,18})-([0-9]{0,18})\s*", re.IGNORECASE)
 NOT_SATISFIABLE = 416
+# A client that does not read a chunk within this time is disconnected.
+STALL_S = 60.0
 
 
 class ByteRange(NamedTuple):
@@ -59,7 +62,12 @@ async def send_content(request: web.BaseRequest, blobs: Blobs, digest: str, size
         response.headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
     response.content_length = end - start
     await response.prepare(request)
-    async for chunk in blobs.stream(digest, start, end):
-        await response.write(chunk)
-    await response.write_eof()
+    try:
+        async for chunk in blobs.stream(digest, start, end):
+            async with asyncio.timeout(STALL_S):
+                await response.write(chunk)
+        await response.write_eof()
+    except TimeoutError:
+        if request.transport is not None:
+            request.transport.abort()
     return response

@@ -4,6 +4,7 @@
 """
 
 import time
+from collections.abc import Sequence
 from email.utils import formatdate
 from functools import lru_cache
 from typing import Any
@@ -14,7 +15,17 @@ from aiohttp.abc import AbstractStreamWriter
 
 from precast.api.http import issues, openapi
 from precast.api.http.routes import Document, Text
-from precast.base.errors import PrecastError
+from precast.base.errors import Issue, Kind, PrecastError
+
+# Instead of aiohttp's own, which names the versions of aiohttp and Python.
+SERVER = "precast"
+
+
+class ApiRequest(web.BaseRequest):
+    """A request whose response does not tell strangers which programs serve it."""
+
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        response.headers["Server"] = SERVER
 
 
 class NotModified(web.StreamResponse):
@@ -61,6 +72,18 @@ def respond(answer: Any) -> web.StreamResponse:
         return web.Response(text=answer.text, headers={"Content-Type": answer.content_type})
 
     return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
+
+
+def conceal(error: PrecastError, declared: Sequence[Issue] = ()) -> PrecastError:
+    """The error for a caller that is not a person: what went wrong inside the server is for its operators.
+
+    Errors of the store name the database and its host. Errors of this package, and those that a route declares, are meant for the caller.
+    """
+    if error.kind not in (Kind.UNAVAILABLE, Kind.INTERNAL) and not error.code.startswith("STORE-"):
+        return error
+    if error.code.startswith("API-") or any(issue.matches(error) for issue in declared):
+        return error
+    return issues.FAILED.error() if error.kind is Kind.INTERNAL else issues.NOT_AVAILABLE.error()
 
 
 def problem(error: PrecastError, status: int | None = None) -> web.Response:

@@ -22,7 +22,9 @@ class RouteTable:
     def __init__(self, routes: Iterable[Route]) -> None:
         self._without_parameters: dict[tuple[str, str], RouteMatch] = {}
         self._with_parameters: dict[tuple[str, int], list[tuple[list[str], Route]]] = {}
+        self._methods: set[str] = set()
         for route in routes:
+            self._methods.add(route.method)
             parts = route.path.split("/")
             if "{" in route.path:
                 self._with_parameters.setdefault((route.method, len(parts)), []).append((parts, route))
@@ -42,6 +44,12 @@ class RouteTable:
             if path is not None:
                 return RouteMatch(route, path)
         return None
+
+    def list_methods(self, raw_path: str) -> list[str]:
+        """The methods that a path accepts. A path without parameters takes precedence over one with parameters, as in OpenAPI."""
+        found = {method: match for method in self._methods if (match := self.find(method, raw_path)) is not None}
+        exact = [method for method, match in found.items() if not match.path]
+        return sorted(exact or found)
 
 
 def _parameters(patterns: list[str], parts: list[str]) -> dict[str, str] | None:

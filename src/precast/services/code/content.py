@@ -4,7 +4,6 @@ Content larger than a chunk is first written to an unnamed temporary file: only 
 so no client can store wrong content under a digest. The temporary file disappears with its process.
 """
 
-import asyncio
 import hashlib
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -27,8 +26,7 @@ MAX_DIGESTS = 2_000
 CHUNK_BATCH = 4
 # Small contents in one transaction.
 SMALL_BATCH = 200
-# Concurrent uploads of a process.
-MAX_UPLOADS = 16
+
 # Content without references is kept this long, because the client that uploaded it is about to refer to it.
 GRACE = timedelta(days=1)
 # Versions of an environment whose content its callers may name; more than are kept.
@@ -60,7 +58,6 @@ class ContentService:
         self._uploaded = Uploads()
         self._environments = Environments(database)
         self._spool = spool
-        self._uploads = asyncio.Semaphore(MAX_UPLOADS)
 
     async def find_missing(self, wanted: Sequence[str], scope: ContentScope) -> list[str]:
         """Find the digests whose content the caller must upload; the other content is kept long enough to refer to it.
@@ -106,23 +103,22 @@ class ContentService:
         count = 0
         frames = FrameReader(parts)
         small: dict[str, bytes] = {}
-        async with self._uploads:
-            try:
-                while (head := await frames.next_head()) is not None:
-                    if head.size > MAX_BYTES:
-                        raise issues.CONTENT_TOO_LARGE.error(limit=MAX_BYTES)
-                    if head.size > CHUNK_BYTES:
-                        await self._receive_large(head, frames.content(head.size), scope)
-                    else:
-                        small[head.digest] = await _receive_small(head, frames.content(head.size))
-                    if len(small) >= SMALL_BATCH or sum(map(len, small.values())) >= CHUNK_BATCH * CHUNK_BYTES:
-                        await self._database.write(self._put_missing, small, scope)
-                        small = {}
-                    count += 1
-            except TruncatedBody:
-                raise issues.CONTENT_INCOMPLETE.error(reason="the body ends inside a file") from None
-            if small:
-                await self._database.write(self._put_missing, small, scope)
+        try:
+            while (head := await frames.next_head()) is not None:
+                if head.size > MAX_BYTES:
+                    raise issues.CONTENT_TOO_LARGE.error(limit=MAX_BYTES)
+                if head.size > CHUNK_BYTES:
+                    await self._receive_large(head, frames.content(head.size), scope)
+                else:
+                    small[head.digest] = await _receive_small(head, frames.content(head.size))
+                if len(small) >= SMALL_BATCH or sum(map(len, small.values())) >= CHUNK_BATCH * CHUNK_BYTES:
+                    await self._database.write(self._put_missing, small, scope)
+                    small = {}
+                count += 1
+        except TruncatedBody:
+            raise issues.CONTENT_INCOMPLETE.error(reason="the body ends inside a file") from None
+        if small:
+            await self._database.write(self._put_missing, small, scope)
         return count
 
     def _put_missing(self, contents: Mapping[str, bytes], scope: ContentScope) -> Transaction[None]:

@@ -13,10 +13,11 @@ from cryptography.x509.oid import NameOID
 
 from precast.base import https
 from precast.base.ids import TimeOrderedIds
-from precast.services.identity.authority_files import AuthorityFiles, LoadedAuthority
+from precast.services.identity.authority_files import AuthorityFiles
 from precast.services.identity.certificates import private_pem
 from precast.services.identity.enrolment import EnrolmentService
 from precast.services.identity.recognition import RecognitionService
+from precast.services.identity.signer.local import open_local_signer
 from precast.services.nodes.classification import Classifier
 from precast.services.work_kinds import DECIDE
 from precast.store.engine import location
@@ -53,12 +54,13 @@ async def _enrol(data: Path, database: str, directory: Path, node_names: list[st
     opened = await connect(location.parse(database))
     try:
         ids, tokens = TimeOrderedIds(opened.clock), Tokens(opened)
-        audit, authority = AuditLog(opened, ids), LoadedAuthority(AuthorityFiles(data / "authority"))
+        audit = AuditLog(opened, ids)
+        signer = await open_local_signer(AuthorityFiles(data / "authority"), opened.clock)
         recognition = RecognitionService(opened, NodeCertificates(opened), audit)
         work = WorkQueue(opened, [DECIDE])
         classifier = Classifier(Fleet(opened), Classifications(opened), work)
         service = EnrolmentService(
-            opened, NodeCertificates(opened), tokens, audit, authority, recognition, ids, secrets, classifier
+            opened, NodeCertificates(opened), tokens, audit, signer, recognition, ids, secrets, classifier
         )
         token = (await service.create_token(NewEnrolmentToken("node*", uses=len(node_names)), "system")).token
         for at in range(0, len(node_names), AT_ONCE):

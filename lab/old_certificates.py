@@ -12,7 +12,8 @@ from lab.site import Site
 from precast.agent.identity.enrolment import Identity
 from precast.base.files import write_private
 from precast.services.identity.authority_files import AuthorityFiles
-from precast.services.identity.issuance import issue
+from precast.services.identity.certificates import certificate_pem
+from precast.services.identity.issuance import record_of
 from precast.store.engine import location
 from precast.store.engine.connect import connect
 from precast.store.identity.certificates import NodeCertificates
@@ -31,8 +32,10 @@ async def _age(site: Site, identity: Identity, name: str, by: timedelta) -> None
     authority = AuthorityFiles(site.directory / "authority").load()
     database = await connect(location.parse(str(site.directory / "precast.db")))
     try:
-        issued = issue(authority, request, {}, database.clock.now() - by)
-        await database.write(NodeCertificates(database).add, issued.record)
+        issued_at = database.clock.now() - by
+        signed = authority.sign_node(request, issued_at, {})
+        record = record_of(signed, {}, authority.fingerprint, issued_at)
+        await database.write(NodeCertificates(database).add, record)
     finally:
         await database.close()
-    write_private(identity.certificate, issued.pem.encode())
+    write_private(identity.certificate, certificate_pem(signed).encode())

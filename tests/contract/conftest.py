@@ -6,7 +6,8 @@ import pytest
 
 from precast.base.clock import ManualClock
 from precast.services.identity.authority import Authority
-from precast.services.identity.authority_files import AuthorityFiles, LoadedAuthority
+from precast.services.identity.authority_files import AuthorityFiles
+from precast.services.identity.signer.local import open_local_signer
 from precast.store.engine.database import Database
 from tests.contract.identity.identity_site import Site
 
@@ -19,10 +20,10 @@ def authority_files(tmp_path: Path, clock: ManualClock) -> AuthorityFiles:
 
 
 @pytest.fixture
-def site(database: Database, authority_files: AuthorityFiles) -> Site:
-    return Site(database, LoadedAuthority(authority_files))
+async def site(database: Database, authority_files: AuthorityFiles) -> Site:
+    return Site(database, await open_local_signer(authority_files, database.clock))
 
 
 @pytest.fixture
-def other_site(other_database: Database, authority_files: AuthorityFiles) -> Site:
-    return Site(other_database, LoadedAuthority(authority_files))
+async def other_site(other_database: Database, authority_files: AuthorityFiles) -> Site:
+    return Site(other_database, await open_local_signer(authority_files, other_database.clock))

@@ -144,9 +144,11 @@ def _fill_identity(database: Database) -> Transaction[None]:
     now = database.clock.now()
     yield from NodeCertificates(database).lock_or_create("web1")
     yield from NodeCertificates(database).add(Certificate("f1", "a1", "web1", "digest", {"pp_role": "wéb"}, now, now))
-    yield from Tokens(database).add_enrolment_token(EnrolmentToken("e", bytes(range(32)), "web*", {}, 1, now), "ann")
+    yield from Tokens(database).add_enrolment_token(
+        EnrolmentToken("e", bytes(range(32)), "web*", {}, 1, 1, now, b"seal"), "ann"
+    )
     yield from Tokens(database).add_person_token(
-        PersonToken("p", bytes(range(32)), "ann", "admin", ["x"], now), "system"
+        PersonToken("p", bytes(range(32)), "ann", "admin", ["x"], now, b"seal"), "system"
     )
     yield from AuditLog(database, CountedIds()).add("system", "token.create", "p", person="ann")
 

@@ -9,11 +9,18 @@ from precast.api.http.quotas import Quotas, RequestLimits
 from precast.api.http.routes import Routes
 from precast.api.http.server import HttpServer
 from precast.api.http.tls import ServerTls
+from precast.api.identity.audit import AuditApi
 from precast.api.identity.authority import AuthorityApi
 from precast.api.nodes.rules import RulesApi
 from precast.api.nodes.status import StatusApi
 from precast.app import issues
-from precast.app.catalogs import build_catalog_indexing, build_catalogs_api, build_origins_api, build_queries_api
+from precast.app.catalogs import (
+    build_approvals_api,
+    build_catalog_indexing,
+    build_catalogs_api,
+    build_origins_api,
+    build_queries_api,
+)
 from precast.app.classification import build_classification
 from precast.app.environments import build_environment_components
 from precast.app.jobs import build_runs_api
@@ -31,10 +38,11 @@ from precast.app.sessions import build_session_components
 from precast.app.settings import Address, ServerSettings
 from precast.app.shared_services import BackgroundTask, build_audit_log
 from precast.app.supervision import Worker
-from precast.services.identity.authority_files import AuthorityFiles, LoadedAuthority
+from precast.base.ids import TimeOrderedIds
 from precast.services.identity.people import PeopleService
 from precast.services.identity.recognition import RecognitionService
 from precast.services.identity.rotation import RotationService
+from precast.services.identity.signer.client import SignerClient
 from precast.services.nodes.status import ServerInfo, StatusService
 from precast.store.engine.database import Database
 from precast.store.identity.certificates import NodeCertificates
@@ -49,12 +57,19 @@ from precast.web.sessions import WebSessionsApi
 class ApiRole:
     """Answers nodes and people. `background` lists the tasks that run while it does."""
 
-    def __init__(self, database: Database, settings: ServerSettings, worker: Worker | None, server_id: str) -> None:
+    def __init__(
+        self,
+        database: Database,
+        settings: ServerSettings,
+        worker: Worker | None,
+        server_id: str,
+        signer: SignerClient,
+        tls: ServerTls,
+    ) -> None:
         self._database, self._settings, self._worker = database, settings, worker
-        self._authority = LoadedAuthority(AuthorityFiles(settings.data / "authority"))
-        self._tls = ServerTls(self._authority, _hosts(settings), database.clock)
+        self._signer, self._tls = signer, tls
         self._facts, self._reports = build_fact_service(database), build_report_components(database, settings)
-        self._sessions = build_session_components(database, self._facts, self._reports.service, server_id)
+        self._sessions = build_session_components(database, self._facts, self._reports.service, server_id, signer)
         self._metrics = Metrics(
             database, MetricsExchange(worker.shared_directory, worker.number) if worker is not None else None
         )
@@ -85,7 +100,7 @@ class ApiRole:
 
     def _http_server(self) -> HttpServer:
         database, endpoint = self._database, self._sessions.endpoint
-        people = build_people_service(database)
+        people = build_people_service(database, self._signer)
         recognition = RecognitionService(database, NodeCertificates(database), build_audit_log(database))
         browsers = build_browser_sessions(database, people)
         routes = Routes()
@@ -99,14 +114,15 @@ class ApiRole:
 
     def _collect_node_routes(self, routes: Routes, people: PeopleService, recognition: RecognitionService) -> None:
         """Collect the routes about the identity, the facts, the policies and the classification of nodes."""
-        database, authority = self._database, self._authority
+        database, signer = self._database, self._signer
         classification = build_classification(database, self._settings)
-        rotation = RotationService(database, NodeCertificates(database), build_audit_log(database), authority)
-        routes.collect(AuthorityApi(authority, rotation))
-        routes.collect(build_identity_api(database, authority, people, recognition, classification.classifier))
-        routes.collect(build_requests_api(database, authority, classification.classifier))
+        ids = TimeOrderedIds(database.clock)
+        rotation = RotationService(database, NodeCertificates(database), build_audit_log(database), signer, ids)
+        routes.collect(AuthorityApi(signer, rotation))
+        routes.collect(build_identity_api(database, signer, people, recognition, classification.classifier))
+        routes.collect(build_requests_api(database, signer, classification.classifier))
         routes.collect(build_facts_api(database, self._facts))
-        routes.collect(build_policies_api(database, authority))
+        routes.collect(build_policies_api(database, signer))
         routes.collect(build_nodes_api(database, self._sessions.orders, classification.classifier))
         routes.collect(RulesApi(classification.rules))
         routes.collect(self._sessions.endpoint)
@@ -117,22 +133,19 @@ class ApiRole:
         database, environments = self._database, build_environment_components(self._database, self._settings)
         routes.collect(environments.api)
         routes.collect(environments.hooks_api)
-        routes.collect(build_catalogs_api(database))
+        routes.collect(build_catalogs_api(database, signer))
+        routes.collect(build_approvals_api(database))
         routes.collect(build_origins_api(database))
         routes.collect(build_queries_api(database))
+        routes.collect(AuditApi(build_audit_log(database)))
         routes.collect(build_runs_api(database, self._settings))
         routes.collect(self._reports.api)
         routes.collect(self._status_api())
 
     def _status_api(self) -> StatusApi:
-        database, authority = self._database, self._authority
+        database, signer = self._database, self._signer
         place = ServerInfo(
-            self._settings.data, database.clock.now(), lambda: authority.current.certificate.not_valid_after_utc
+            self._settings.data, database.clock.now(), lambda: signer.current.certificate.not_valid_after_utc
         )
         classifications, work = Classifications(database), WorkQueue(database, [])
         return StatusApi(StatusService(database, Fleet(database), Sessions(database), work, classifications, place))
-
-
-def _hosts(settings: ServerSettings) -> list[str]:
-    """The names and addresses by which clients reach this server."""
-    return list(dict.fromkeys([*settings.names, socket.gethostname(), "localhost", "127.0.0.1", "::1"]))

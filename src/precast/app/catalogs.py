@@ -1,14 +1,20 @@
 """Builds the APIs of catalogs: views, releases, downloads, queries over resources, and their origin in the code."""
 
+from precast.api.approvals import ApprovalsApi
 from precast.api.catalogs.catalogs import CatalogsApi
 from precast.api.catalogs.origins import OriginsApi
 from precast.api.query import QueriesApi
 from precast.app.shared_services import build_audit_log, build_target_service
+from precast.base.ids import TimeOrderedIds
+from precast.services.approvals.approvals import ApprovalService, RequestBook
+from precast.services.catalogs.approved_releases import RELEASE, ApprovedReleases
 from precast.services.catalogs.downloads import CatalogDownloads
 from precast.services.catalogs.origins import OriginService
 from precast.services.catalogs.previews import ReleasePreviews
 from precast.services.catalogs.problems import CatalogProblems
+from precast.services.catalogs.release_pointer import ReleasePointers
 from precast.services.catalogs.release_service import ReleaseService
+from precast.services.catalogs.releases import Releases
 from precast.services.catalogs.skeletons import Skeletons
 from precast.services.catalogs.views import CatalogViews
 from precast.services.compile.inputs import NodeInputs
@@ -20,11 +26,13 @@ from precast.services.query.resource_indexer import ResourceIndexer
 from precast.services.query.resource_search import ResourceSearch
 from precast.services.traces.versions import Versions
 from precast.services.work_kinds import DECIDE
+from precast.store.approvals.approvals import Approvals
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.code.blobs import Blobs
 from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.facts.facts import Facts
+from precast.store.identity.tokens import Tokens
 from precast.store.nodes.nodes import Fleet
 from precast.store.query.resource_index import ResourceIndex
 from precast.store.queue.queue import WorkQueue
@@ -32,19 +40,32 @@ from precast.store.reports.views import ReportReader
 from precast.store.traces import Traces
 
 
-def build_catalogs_api(database: Database) -> CatalogsApi:
+def build_catalogs_api(database: Database, signer: SignerClient) -> CatalogsApi:
     catalogs, blobs, traces = Catalogs(database), Blobs(database), Traces(database)
     audit, targets, fleet = build_audit_log(database), build_target_service(database), Fleet(database)
     skeletons = Skeletons(catalogs.documents)
-    releases = ReleaseService(database, catalogs, targets, audit)
+    releases = ReleaseService(database, catalogs, targets, audit, _build_approved_releases(database))
     previews = ReleasePreviews(database, catalogs, targets, skeletons)
-    downloads = CatalogDownloads(database, catalogs, blobs, skeletons)
+    downloads = CatalogDownloads(database, catalogs, blobs, skeletons, ReleasePointers(signer, database.clock))
     work, environments = WorkQueue(database, [DECIDE]), Environments(database)
     views = CatalogViews(database, catalogs, traces, environments)
     problems = CatalogProblems(database, catalogs, traces, Facts(database), work)
     requests = CompileRequests(database, catalogs, traces, NodeInputs(fleet, environments), work, audit)
     readiness = ReadinessService(database, fleet, catalogs, environments, targets, traces)
     return CatalogsApi(views, problems, requests, releases, previews, downloads, readiness, blobs)
+
+
+def build_approvals_api(database: Database) -> ApprovalsApi:
+    """The API of requests; each kind of request has the code that carries it out."""
+    actions = {RELEASE: _build_approved_releases(database)}
+    audit = build_audit_log(database)
+    return ApprovalsApi(ApprovalService(database, Approvals(), Tokens(database), audit, actions))
+
+
+def _build_approved_releases(database: Database) -> ApprovedReleases:
+    catalogs, audit = Catalogs(database), build_audit_log(database)
+    requests = RequestBook(database, Approvals(), audit, TimeOrderedIds(database.clock))
+    return ApprovedReleases(catalogs, Environments(database), Releases(database, catalogs, audit), requests)
 
 
 def build_origins_api(database: Database) -> OriginsApi:

@@ -28,7 +28,8 @@ def build_environment_components(database: Database, settings: ServerSettings) -
     """Raises InputError ENV-024 if the hooks file is invalid: the server does not start rather than ignore hooks."""
     blobs, work, audit = Blobs(database), WorkQueue(database, [REDECIDE, DEPLOY]), build_audit_log(database)
     content = ContentService(database, blobs, settings.data)
-    service = EnvironmentService(database, Environments(database), blobs, content, work, audit)
+    level = settings.confinement
+    service = EnvironmentService(database, Environments(database), blobs, content, work, audit, level)
     configured = load_hooks(settings.hooks) if settings.hooks is not None else {}
     hooks = HookService(database, configured, service, content, work, audit, settings.data)
     return EnvironmentComponents(EnvironmentsApi(database, service, content), HooksApi(hooks), hooks)

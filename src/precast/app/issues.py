@@ -14,3 +14,10 @@ NO_DIRECTORY = Issue(
     "cannot create the directory {path}: {reason}",
     "check who owns its parent directory, or choose another one with --data",
 )
+UNKNOWN_CLIENT = Issue(
+    "CLI-041",
+    Kind.INPUT,
+    "there is no user {name} on this machine",
+    "create the user, or name the server's user with --client",
+)
+UNKNOWN_LIMIT = Issue("CLI-042", Kind.INPUT, "the signer has no verb {verb}", "it is one of: {verbs}")

@@ -13,11 +13,11 @@ from precast.services.facts.differences import FactDifferences
 from precast.services.facts.intake import FACTS
 from precast.services.facts.reads import TracedReads
 from precast.services.facts.service import FactService
-from precast.services.identity.authority_files import LoadedAuthority
 from precast.services.identity.enrolment import EnrolmentService
 from precast.services.identity.people import PeopleService
 from precast.services.identity.recognition import RecognitionService
 from precast.services.identity.requests import RequestService
+from precast.services.identity.signer.client import SignerClient
 from precast.services.nodes.classification import Classifier
 from precast.services.nodes.nodes import NodeService
 from precast.services.nodes.policies import PolicyService
@@ -45,20 +45,20 @@ def build_facts_api(database: Database, facts: FactService) -> FactsApi:
 
 def build_identity_api(
     database: Database,
-    authority: LoadedAuthority,
+    signer: SignerClient,
     people: PeopleService,
     recognition: RecognitionService,
     classifier: Classifier,
 ) -> IdentityApi:
     nodes, tokens, audit = NodeCertificates(database), Tokens(database), build_audit_log(database)
     ids = TimeOrderedIds(database.clock)
-    enrolment = EnrolmentService(database, nodes, tokens, audit, authority, recognition, ids, secrets, classifier)
-    return IdentityApi(enrolment, people, nodes, audit)
+    enrolment = EnrolmentService(database, nodes, tokens, audit, signer, recognition, ids, secrets, classifier)
+    return IdentityApi(enrolment, people, nodes)
 
 
-def build_requests_api(database: Database, authority: LoadedAuthority, classifier: Classifier) -> RequestsApi:
+def build_requests_api(database: Database, signer: SignerClient, classifier: Classifier) -> RequestsApi:
     nodes, requests = NodeCertificates(database), EnrolmentRequests(database)
-    return RequestsApi(RequestService(database, nodes, requests, build_audit_log(database), authority, classifier))
+    return RequestsApi(RequestService(database, nodes, requests, build_audit_log(database), signer, classifier))
 
 
 def build_nodes_api(database: Database, orders: OrderService, classifier: Classifier) -> NodesApi:
@@ -80,7 +80,7 @@ def build_nodes_api(database: Database, orders: OrderService, classifier: Classi
     return NodesApi(service, targets)
 
 
-def build_policies_api(database: Database, authority: LoadedAuthority) -> PoliciesApi:
+def build_policies_api(database: Database, signer: SignerClient) -> PoliciesApi:
     known, targets = build_known_nodes(database), build_target_service(database)
     nodes, audit = NodeCertificates(database), build_audit_log(database)
-    return PoliciesApi(PolicyService(database, Policies(database), nodes, known, targets, audit, authority))
+    return PoliciesApi(PolicyService(database, Policies(database), nodes, known, targets, audit, signer))

@@ -9,6 +9,7 @@ from precast.services.identity.issuance import GRACE_S
 from precast.services.identity.issues import NAME_TAKEN
 from precast.services.identity.people import PeopleService
 from precast.services.identity.puppet_ca import PuppetCa
+from precast.services.identity.signer.client import SignerClient
 from precast.services.identity.web_sessions import WebSessionService
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
@@ -17,9 +18,9 @@ from precast.store.identity.tokens import Tokens
 from precast.store.identity.web_sessions import WebSessions
 
 
-def build_people_service(database: Database) -> PeopleService:
+def build_people_service(database: Database, signer: SignerClient) -> PeopleService:
     ids = TimeOrderedIds(database.clock)
-    return PeopleService(database, Tokens(database), build_audit_log(database), ids, secrets)
+    return PeopleService(database, Tokens(database), build_audit_log(database), ids, secrets, signer)
 
 
 def build_browser_sessions(database: Database, people: PeopleService) -> WebSessionService:

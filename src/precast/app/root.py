@@ -5,6 +5,7 @@ The rooms of a server are imported only when its roles need them.
 
 import asyncio
 import gc
+import os
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
@@ -18,6 +19,7 @@ from precast.app.settings import API, COMPILER, SCHEDULER, Address, ServerSettin
 from precast.app.supervision import Worker
 from precast.base.clock import SystemClock
 from precast.base.ids import TimeOrderedIds
+from precast.base.settings import load
 
 if TYPE_CHECKING:
     from precast.app.api import ApiRole
@@ -45,35 +47,55 @@ async def initialise(settings: ServerSettings, admin: str, puppet_ca: Path | Non
     Raises ConflictError CA-002 if an authority exists already, InputError CA-016 if the Puppet CA cannot be used.
     """
     from precast.app.people import build_people_service, import_certificates
+    from precast.app.signer.serving import authority_files
+    from precast.app.signer.settings import SignerSettings
     from precast.services.identity.authority import Authority
-    from precast.services.identity.authority_files import AuthorityFiles
     from precast.services.identity.puppet_ca import PuppetCa
+    from precast.services.identity.signer.local import open_local_signer
     from precast.wire.identity.bodies import NewPersonToken
 
-    files = AuthorityFiles(settings.data / "authority")
-    files.refuse_existing()
     now = SystemClock().now()
+    files = authority_files(load(SignerSettings, {"data": settings.data}, os.environ).values)
+    files.refuse_existing()
     puppet = None if puppet_ca is None else PuppetCa(puppet_ca)
     authority = Authority.new(now) if puppet is None else puppet.successor(now)
     certificates, left_out = ([], []) if puppet is None else puppet.read_nodes(now)
     _make_directory(settings.data)
     # The authority's files appear last and all at once: if anything fails before, `init` can be run again.
     async with opened(settings) as database:
-        with files.created(authority):
+        with files.created(authority) as new:
             if puppet is not None:
                 await import_certificates(database, puppet, certificates)
-            token = await build_people_service(database).create(NewPersonToken(admin, "admin"), "system")
+            people = build_people_service(database, await open_local_signer(new, SystemClock()))
+            token = await people.create(NewPersonToken(admin, "admin"), "system")
     lines = [f"{node.name}: {node.reason}" for node in left_out]
     return NewSite(authority.fingerprint, files.certificate, token.token, len(certificates), lines)
 
 
 async def create_admin(settings: ServerSettings, admin: str) -> str:
-    """Create another admin token and return it. Raises NotFoundError STORE-002 if the database does not exist."""
+    """Create another admin token and return it, as a user who may read the authority's key, or root at a signer of its own.
+
+    Raises NotFoundError STORE-002 if the database does not exist, DeniedError CA-031 if the signer does not accept this user.
+    """
     from precast.app.people import build_people_service
+    from precast.app.signer.serving import authority_files
+    from precast.app.signer.settings import SignerSettings
+    from precast.services.identity.signer.client import SignerClient
+    from precast.services.identity.signer.connection import SocketConnection
+    from precast.services.identity.signer.local import open_local_signer
     from precast.wire.identity.bodies import NewPersonToken
 
     async with opened(settings, may_create=False) as database:
-        return (await build_people_service(database).create(NewPersonToken(admin, "admin"), "system")).token
+        if settings.signer is None:
+            files = authority_files(load(SignerSettings, {"data": settings.data}, os.environ).values)
+            signer = await open_local_signer(files, SystemClock())
+        else:
+            signer = SignerClient(SocketConnection(settings.signer))
+        try:
+            people = build_people_service(database, signer)
+            return (await people.create(NewPersonToken(admin, "admin"), "system")).token
+        finally:
+            await signer.close()
 
 
 async def serve(settings: ServerSettings, worker: Worker | None, started: Callable[[Address | None], None]) -> None:
@@ -85,9 +107,9 @@ async def serve(settings: ServerSettings, worker: Worker | None, started: Callab
     if worker is None or worker.number == 1:
         await refuse_unconfined(settings)
     room, number = (None, None) if worker is None else (worker.shared_directory, worker.number)
-    async with opened(settings, room=room, number=number) as database:
+    async with opened(settings, room=room, number=number) as database, AsyncExitStack() as front_resources:
         server_id = TimeOrderedIds(database.clock).new()
-        front = _front(database, settings, worker, server_id)
+        front = await _front(database, settings, worker, server_id, front_resources)
         wanted_address = worker.address if worker is not None and worker.address is not None else settings.listen
         address = None if front is None else await front.listen(wanted_address)
         async with AsyncExitStack() as resources, asyncio.TaskGroup() as tasks:
@@ -106,12 +128,23 @@ async def serve(settings: ServerSettings, worker: Worker | None, started: Callab
                 task.cancel()
 
 
-def _front(database: "Database", settings: ServerSettings, worker: Worker | None, server_id: str) -> "ApiRole | None":
+async def _front(
+    database: "Database", settings: ServerSettings, worker: Worker | None, server_id: str, resources: AsyncExitStack
+) -> "ApiRole | None":
+    """The role api with its signer. Closing `resources` ends the signer that was started for it."""
     if API not in settings.roles:
         return None
+    from precast.api.http.tls import ServerTls
     from precast.app.api import ApiRole
+    from precast.app.signer.process import opened_signer
+    from precast.app.signer.settings import certified_hosts
 
-    return ApiRole(database, settings, worker, server_id)
+    background: list[BackgroundTask] = []
+    signer = await resources.enter_async_context(opened_signer(settings, worker, background))
+    tls = await ServerTls.create(signer, certified_hosts(settings.names), database.clock)
+    role = ApiRole(database, settings, worker, server_id, signer, tls)
+    role.background += background
+    return role
 
 
 async def _background(

@@ -36,12 +36,13 @@ class SessionComponents(NamedTuple):
 
 
 def build_session_components(
-    database: Database, facts: FactService, reports: ReportService, server_id: str
+    database: Database, facts: FactService, reports: ReportService, server_id: str, signer: SignerClient
 ) -> SessionComponents:
     sessions, settings = Sessions(database), SessionSettings()
     nodes, streams, audit = NodeCertificates(database), Streams(database, MAX_ORDERS), build_audit_log(database)
     served = ServedStates(database, Catalogs(database), Policies(database))
-    orders, records = OrderService(nodes, streams, audit), RecordIntake(database, sessions)
+    orders = OrderService(nodes, streams, audit, OrderSignatures(signer).prepare)
+    records = RecordIntake(database, sessions)
     service = SessionService(database, sessions, streams, audit, Facts(database).find_newest_digest, served.read)
     order_records = OrderRecords(StepResults(Jobs(database)))
     messages = declare_messages(FactRecords(facts), records, reports, order_records)

@@ -81,6 +81,15 @@ class ServerSettings(Settings, frozen=True):
         tuple[str, ...], Setting("a name or address by which nodes reach this server", "HOST", flag="--name")
     ] = ()
 
+    signer: Annotated[
+        Path | None,
+        Setting(
+            "the socket of a signer that runs as another user (default: the server starts its own)",
+            "FILE",
+            read=setting_values.read_path,
+        ),
+    ] = None
+
     requests_per_second: Annotated[
         int,
         Setting(

@@ -11,13 +11,13 @@ from cryptography.x509.oid import NameOID
 
 from precast.base.errors import PrecastError
 from precast.base.ids import TimeOrderedIds
-from precast.services.identity.authority import Authority
-from precast.services.identity.authority_files import LoadedAuthority
+from precast.services.identity.authority import PublicAuthority
 from precast.services.identity.enrolment import EnrolmentService
 from precast.services.identity.people import PeopleService
 from precast.services.identity.recognition import RecognitionService
 from precast.services.identity.requests import RequestService
 from precast.services.identity.rotation import RotationService
+from precast.services.identity.signer.client import SignerClient
 from precast.services.nodes.classification import Classifier
 from precast.services.work_kinds import ASK_ENC, DECIDE
 from precast.store.engine.database import Database
@@ -61,9 +61,9 @@ def renewal(old_key: Key, old: str, new: Key, name: str) -> RenewBody:
 class Site:
     """The identity services of one server."""
 
-    def __init__(self, database: Database, authority: LoadedAuthority) -> None:
+    def __init__(self, database: Database, signer: SignerClient) -> None:
         self.database = database
-        self.held = authority
+        self.signer = signer
         ids = TimeOrderedIds(database.clock)
         self.nodes, self.tokens, self.audit = NodeCertificates(database), Tokens(database), AuditLog(database, ids)
         self.fleet = Fleet(database)
@@ -71,17 +71,17 @@ class Site:
         self.work = WorkQueue(database, [DECIDE, ASK_ENC])
         self.classifier = Classifier(self.fleet, Classifications(database), self.work)
         self.enrolment = EnrolmentService(
-            database, self.nodes, self.tokens, self.audit, authority, self.recognition, ids, secrets, self.classifier
+            database, self.nodes, self.tokens, self.audit, signer, self.recognition, ids, secrets, self.classifier
         )
-        self.rotation = RotationService(database, self.nodes, self.audit, authority, settle_s=0)
-        self.people = PeopleService(database, self.tokens, self.audit, ids, secrets)
+        self.rotation = RotationService(database, self.nodes, self.audit, signer, ids, settle_s=0)
+        self.people = PeopleService(database, self.tokens, self.audit, ids, secrets, signer)
         self.requests = RequestService(
-            database, self.nodes, EnrolmentRequests(database), self.audit, authority, self.classifier
+            database, self.nodes, EnrolmentRequests(database), self.audit, signer, self.classifier
         )
 
     @property
-    def authority(self) -> Authority:
-        return self.held.current
+    def authority(self) -> PublicAuthority:
+        return self.signer.current
 
     async def token(self, pattern: str = "*", uses: int = 1, **extensions: str) -> str:
         wanted = NewEnrolmentToken(pattern, extensions, uses)

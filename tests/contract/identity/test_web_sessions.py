@@ -9,22 +9,24 @@ from precast.base.clock import ManualClock
 from precast.base.errors import DeniedError, UnauthenticatedError
 from precast.base.ids import CountedIds, TimeOrderedIds
 from precast.services.identity.people import PeopleService
+from precast.services.identity.signer.client import SignerClient
 from precast.services.identity.web_sessions import MAX_OF_TOKEN, SESSION_FOR, WebSessionService
 from precast.store.engine.database import Database
 from precast.store.identity.audit import AuditLog
 from precast.store.identity.tokens import Tokens
 from precast.store.identity.web_sessions import WebSessions
 from precast.wire.identity.bodies import NewPersonToken, TokenBody
+from tests.contract.identity.identity_site import Site
 
 
 class Browsers:
     """The service with people who have tokens."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, signer: SignerClient) -> None:
         self.database, tokens, audit = database, Tokens(database), AuditLog(database, CountedIds())
         ids = TimeOrderedIds(database.clock)
         self.tokens = tokens
-        self.people = PeopleService(database, tokens, audit, ids, secrets)
+        self.people = PeopleService(database, tokens, audit, ids, secrets, signer)
         self.service = WebSessionService(database, WebSessions(database), tokens, self.people, audit, ids, secrets)
 
     async def token(self, role: str = "admin", valid_s: int = 30 * 86400, **more: list[str]) -> TokenBody:
@@ -32,8 +34,8 @@ class Browsers:
 
 
 @pytest.fixture
-def browsers(database: Database) -> Browsers:
-    return Browsers(database)
+def browsers(database: Database, site: Site) -> Browsers:
+    return Browsers(database, site.signer)
 
 
 async def test_session_has_the_role_viewer_in_the_same_environments(browsers: Browsers) -> None:

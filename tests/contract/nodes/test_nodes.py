@@ -359,7 +359,7 @@ def _fill_tables(database: Database, name: str) -> Transaction[None]:
     yield from catalogs.documents.store([("d", b"{}")])
     yield from catalogs.staged.stage([StagedCatalog(name, "production", "v", "f", "c", "d", "d", "[]", now, now)])
     yield from catalogs.released.release([Release(name, 0, "d", "d", "[]", "production", "v", now, "person:ann")])
-    yield from Policies(database).set_policy(name, "always", [], "person:ann")
+    yield from Policies(database).set_policy(name, 1, "always", [], b"seal", "person:ann")
     yield from Traces(database).add_waiter("branch", name)
 
 

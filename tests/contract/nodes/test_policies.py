@@ -13,8 +13,11 @@ from precast.base.clock import ManualClock
 from precast.base.errors import InputError, NotFoundError
 from precast.base.ids import TimeOrderedIds
 from precast.services.identity.authority import Authority
-from precast.services.identity.authority_files import AuthorityFiles, LoadedAuthority
-from precast.services.nodes.policies import VALID_FOR, PolicyService
+from precast.services.identity.authority_files import AuthorityFiles
+from precast.services.identity.signer.client import SignerClient
+from precast.services.identity.signer.documents import POLICY_FOR
+from precast.services.identity.signer.local import open_local_signer
+from precast.services.nodes.policies import PolicyService
 from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
 from precast.store.engine.database import Database
@@ -28,19 +31,13 @@ from precast.wire.nodes.policy import Enforce, NodesPolicy, Policy, PolicyView, 
 
 
 class Site:
-    def __init__(self, database: Database, directory: Path) -> None:
-        self.database = database
-        files = AuthorityFiles(directory / "authority")
-        with files.created(Authority.new(database.clock.now())):
-            pass
-        self.authority = LoadedAuthority(files)
+    def __init__(self, database: Database, signer: SignerClient) -> None:
+        self.database, self.signer = database, signer
         self.audit = AuditLog(database, TimeOrderedIds(database.clock))
         known = KnownNodes(database, Fleet(database), Sessions(database))
         targets = TargetService(known, database.clock)
         self.nodes = NodeCertificates(database)
-        self.service = PolicyService(
-            database, Policies(database), self.nodes, known, targets, self.audit, self.authority
-        )
+        self.service = PolicyService(database, Policies(database), self.nodes, known, targets, self.audit, signer)
 
     async def set(self, targets: str, enforce: Enforce, *windows: str) -> list[str]:
         body = NodesPolicy(TargetsBody([targets]), enforce, list(windows), "a test")
@@ -54,7 +51,10 @@ class Site:
 
 @pytest.fixture
 async def site(database: Database, tmp_path: Path) -> Site:
-    made = Site(database, tmp_path)
+    files = AuthorityFiles(tmp_path / "authority")
+    with files.created(Authority.new(database.clock.now())):
+        pass
+    made = Site(database, await open_local_signer(files, database.clock))
     for name in ("web1", "web2", "db1"):
         await database.write(made.nodes.lock_or_create, name)
     return made
@@ -97,7 +97,7 @@ async def test_unknown_node_and_missing_policy_are_errors(site: Site) -> None:
 async def test_signature_is_the_authoritys_over_node_serial_and_end(site: Site, clock: ManualClock) -> None:
     await site.set("web1", "triggered")
     signed = await site.signed("web1")
-    key = site.authority.current.certificate.public_key()
+    key = site.signer.current.certificate.public_key()
     assert isinstance(key, ec.EllipticCurvePublicKey)
     signature = base64.b64decode(signed.signature)
     key.verify(signature, signed_bytes(signed.policy), ec.ECDSA(hashes.SHA256()))
@@ -106,6 +106,6 @@ async def test_signature_is_the_authoritys_over_node_serial_and_end(site: Site, 
     serial = (await site.service.show("web1")).serial
     now = clock.now()
     assert msgspec.json.decode(signed.policy, type=Policy) == Policy(
-        "web1", serial, "triggered", [], now, now + VALID_FOR
+        "web1", serial, "triggered", [], now, now + POLICY_FOR
     )
     assert await site.service.sign("web1", serial) == (serial, None)

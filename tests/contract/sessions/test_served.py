@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from precast.base.clock import ManualClock
+from precast.base.clock import ManualClock, to_micros
 from precast.services.sessions.served_state import NOTHING_SERVED, ServedState, ServedStates
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.released import Release
@@ -32,7 +32,9 @@ class Site:
         await self.database.write(unit)
 
     async def set_policy(self, node: str, enforce: str, *windows: str) -> bool:
-        return await self.database.write(self.policies.set_policy, node, enforce, list(windows), "person:ann")
+        serial = max(to_micros(self.database.clock.now()), await self.serial(node) + 1)
+        set_policy = self.policies.set_policy
+        return await self.database.write(set_policy, node, serial, enforce, list(windows), b"seal", "person:ann")
 
     async def of(self, node: str) -> ServedState:
         return await self.database.read(self.served.read, node)

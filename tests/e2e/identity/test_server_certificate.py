@@ -39,7 +39,7 @@ async def story(directory: Path) -> None:
         try:
             before = await asyncio.to_thread(ask, early)
             clock.advance(PERIOD.total_seconds())
-            assert tls.renew_if_due()
+            assert await tls.renew_if_due()
             after = await asyncio.to_thread(ask, late)
             assert after != before
             assert await asyncio.to_thread(ask, early) == before

@@ -10,6 +10,7 @@ import msgspec
 from precast.base.errors import Issue
 from precast.services.identity.people import Person
 from precast.services.identity.roles import ROLES
+from precast.services.identity.signer.messages import Credential
 
 
 class NodeCaller(NamedTuple):
@@ -77,6 +78,17 @@ class Call(NamedTuple):
         return self.caller.actor
 
     @property
+    def credential(self) -> Credential | None:
+        """The token of the person who calls, for the signer."""
+        return self.caller.credential if isinstance(self.caller, Person) else None
+
+    @property
+    def token(self) -> str:
+        """The id of the token that the caller has presented; empty for a node and for a browser session."""
+        credential = self.caller.credential if isinstance(self.caller, Person) else None
+        return credential.record.id if credential is not None else ""
+
+    @property
     def environments(self) -> list[str]:
         """The environments that the caller's token is limited to; empty for all."""
         return self.caller.environments if isinstance(self.caller, Person) else []
@@ -137,13 +149,6 @@ class Route(NamedTuple):
     def name(self) -> str:
         return f"{self.method} {self.path}"
 
-    def is_at(self, path: str) -> bool:
-        """Whether the path matches this route, whatever the method."""
-        parts, patterns = path.split("/"), self.path.split("/")
-        return len(parts) == len(patterns) and all(
-            (part and pattern.startswith("{")) or part == pattern for part, pattern in zip(parts, patterns, strict=True)
-        )
-
 
 def route(
     method: str,
@@ -201,6 +206,8 @@ class Routes:
             raise TypeError(f"{route.name} does not declare which caller it requires")
         if requires.scope == ENVIRONMENT and "{environment}" not in route.path:
             raise TypeError(f"{route.name} has the scope of an environment, and its path does not name one")
+        if route.is_free and requires.kind != "public":
+            raise TypeError(f"{route.name} is exempt from quotas, and so would be guesses of credentials")
         if route.name in self._routes:
             raise ValueError(f"{route.name} is declared twice")
         self._routes[route.name] = route

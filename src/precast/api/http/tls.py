@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from precast.base.clock import Clock
 from precast.base.errors import PrecastError
 from precast.services.identity import certificates
-from precast.services.identity.authority_files import LoadedAuthority
+from precast.services.identity.signer.client import SignerClient
 
 log = logging.getLogger("precast.api")
 
@@ -30,54 +30,69 @@ CHECK_EVERY_S = 1.0
 class ServerTls:
     """The server's certificate and the authorities it trusts; `run` keeps them current."""
 
-    def __init__(self, authority: LoadedAuthority, hosts: Sequence[str], clock: Clock) -> None:
-        self._authority = authority
+    def __init__(
+        self,
+        signer: SignerClient,
+        hosts: Sequence[str],
+        clock: Clock,
+        context: ssl.SSLContext,
+        certificate: x509.Certificate,
+    ) -> None:
+        self._signer = signer
         self._hosts = hosts
         self._clock = clock
-        self._current, self.certificate = self._make()
-        self._signed_by = authority.current
+        self._current, self.certificate = context, certificate
         # OpenSSL calls this at every handshake, also if the client sends no server name: only here can the certificate be chosen.
-        self.context = self._current
+        self.context = context
         self.context.sni_callback = self._choose
+        self._signed_by = signer.current
+        # A client that was just told about a new or retired authority must find it in effect.
+        signer.changed.append(self._renew)
 
-    def renew_if_due(self) -> bool:
+    @classmethod
+    async def create(cls, signer: SignerClient, hosts: Sequence[str], clock: Clock) -> "ServerTls":
+        """Raises what the signer raises."""
+        return cls(signer, hosts, clock, *await _make(signer, hosts))
+
+    async def renew_if_due(self) -> bool:
         """Renew the certificate if it expires soon or the authority has changed. Returns whether it did."""
         try:
-            self._authority.reload()
+            if await self._signer.refresh():
+                return True
+            is_due = self.certificate.not_valid_after_utc - RENEW_BEFORE <= self._clock.now()
+            if not is_due and self._signed_by is self._signer.current:
+                return False
+            await self._renew()
         except PrecastError as error:
-            # Another process may be copying the directory now; the next check sees all of it.
+            # The signer may be restarting: it is asked again in a second.
             log.warning(
-                "cannot reload the authority, the previous one stays in use: %s [%s]", error.message, error.code
+                "cannot ask the signer, the previous authority stays in use: %s [%s]", error.message, error.code
             )
-        is_due = self.certificate.not_valid_after_utc - RENEW_BEFORE <= self._clock.now()
-        if not is_due and self._authority.current is self._signed_by:
             return False
-        self._renew()
         return True
 
-    def _renew(self) -> None:
-        self._signed_by = self._authority.current
-        self._current, self.certificate = self._make()
+    async def _renew(self) -> None:
+        authority = self._signer.current
+        self._current, self.certificate = await _make(self._signer, self._hosts)
+        self._signed_by = authority
 
     async def run(self) -> None:
         """Check once a second, for ever."""
         while True:
             await asyncio.sleep(CHECK_EVERY_S)
-            self.renew_if_due()
+            await self.renew_if_due()
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, listening: ssl.SSLContext) -> None:
-        # A client that was just told about a new or retired authority must find it in effect.
-        if self._authority.current is not self._signed_by:
-            self._renew()
         connection.context = self._current
 
-    def _make(self) -> tuple[ssl.SSLContext, x509.Certificate]:
-        authority = self._authority.current
-        key = ec.generate_private_key(certificates.CURVE)
-        certificate = authority.sign_server(key.public_key(), self._hosts, self._clock.now())
-        chain = "".join(map(certificates.certificate_pem, (certificate, *authority.chain)))
-        issuers = "".join(map(certificates.certificate_pem, authority.issuers))
-        return _context(chain.encode(), certificates.private_pem(key), issuers), certificate
+
+async def _make(signer: SignerClient, hosts: Sequence[str]) -> tuple[ssl.SSLContext, x509.Certificate]:
+    key = ec.generate_private_key(certificates.CURVE)
+    certificate = await signer.certify_server(key.public_key(), hosts)
+    authority = signer.current
+    chain = "".join(map(certificates.certificate_pem, (certificate, *authority.chain)))
+    issuers = "".join(map(certificates.certificate_pem, authority.issuers))
+    return _context(chain.encode(), certificates.private_pem(key), issuers), certificate
 
 
 def _context(chain: bytes, key: bytes, issuers_pem: str) -> ssl.SSLContext:

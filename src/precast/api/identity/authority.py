@@ -2,21 +2,21 @@
 
 from precast.api.http.routes import ADMIN, PUBLIC, VIEWER, Call, route
 from precast.services.identity import issues as identity_issues
-from precast.services.identity.authority_files import LoadedAuthority
 from precast.services.identity.rotation import RotationService
+from precast.services.identity.signer.client import SignerClient
 from precast.wire.identity.bodies import AuthorityBody, RetireBody, RotateBody, RotationBody
 
 
 class AuthorityApi:
     """Handles the routes of the authority."""
 
-    def __init__(self, authority: LoadedAuthority, rotation: RotationService) -> None:
-        self._authority = authority
+    def __init__(self, signer: SignerClient, rotation: RotationService) -> None:
+        self._signer = signer
         self._rotation = rotation
 
     @route("GET", "/v1/authority", PUBLIC, "The certificates to trust", AuthorityBody)
     async def show(self, call: Call) -> AuthorityBody:
-        return AuthorityBody(self._authority.current.pem)
+        return AuthorityBody(self._signer.current.pem)
 
     @route("GET", "/v1/authority/rotation", VIEWER, "The progress of a rotation of the authority", RotationBody)
     async def show_rotation(self, call: Call) -> RotationBody:
@@ -32,7 +32,7 @@ class AuthorityApi:
         errors=(identity_issues.ROTATION_IN_PROGRESS,),
     )
     async def rotate(self, call: Call) -> RotationBody:
-        return await self._rotation.rotate(call.actor, prepare_only=call.body.prepare_only)
+        return await self._rotation.rotate(call.actor, call.credential, prepare_only=call.body.prepare_only)
 
     @route(
         "POST",
@@ -44,4 +44,4 @@ class AuthorityApi:
         errors=(identity_issues.ROTATION_IN_PROGRESS, identity_issues.STILL_IN_USE, identity_issues.NOT_ROTATING),
     )
     async def finish(self, call: Call) -> RotationBody:
-        return await self._rotation.finish(call.actor, is_forced=call.body.is_forced)
+        return await self._rotation.finish(call.actor, call.credential, is_forced=call.body.is_forced)

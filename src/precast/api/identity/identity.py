@@ -1,4 +1,4 @@
-"""Routes about identity: enrolment, tokens, nodes, certificates, the audit log."""
+"""Routes about identity: enrolment, tokens, nodes, certificates."""
 
 import msgspec
 
@@ -7,13 +7,11 @@ from precast.services.identity import issues as identity_issues
 from precast.services.identity.enrolment import EnrolmentService
 from precast.services.identity.people import PeopleService
 from precast.services.issues import BAD_VALUE, NO_SUCH_NODE, UNPRINTABLE
-from precast.store.identity.audit import END, AuditLog
 from precast.store.identity.certificates import NodeCertificates
 from precast.wire import issues as wire_issues
 from precast.wire.identity.bodies import (
     ActionResult,
     AuditReason,
-    AuditRow,
     CertificateBody,
     CertificateRow,
     EnrolBody,
@@ -28,15 +26,12 @@ PAGE = 500
 
 
 class IdentityApi:
-    """Handles the routes of enrolment, certificates, tokens and the audit log."""
+    """Handles the routes of enrolment, certificates and tokens."""
 
-    def __init__(
-        self, enrolment: EnrolmentService, people: PeopleService, nodes: NodeCertificates, audit: AuditLog
-    ) -> None:
+    def __init__(self, enrolment: EnrolmentService, people: PeopleService, nodes: NodeCertificates) -> None:
         self._enrolment = enrolment
         self._people = people
         self._nodes = nodes
-        self._audit = audit
 
     @route(
         "POST",
@@ -110,7 +105,7 @@ class IdentityApi:
         errors=(BAD_VALUE, identity_issues.UNKNOWN_EXTENSION, UNPRINTABLE),
     )
     async def create_enrolment_token(self, call: Call) -> TokenBody:
-        return await self._enrolment.create_token(call.body, call.actor)
+        return await self._enrolment.create_token(call.body, call.actor, call.credential)
 
     @route(
         "POST",
@@ -122,7 +117,7 @@ class IdentityApi:
         errors=(identity_issues.BAD_ROLE, BAD_VALUE, UNPRINTABLE),
     )
     async def create_person_token(self, call: Call) -> TokenBody:
-        return await self._people.create(call.body, call.actor)
+        return await self._people.create(call.body, call.actor, call.credential)
 
     @route("GET", "/v1/tokens", ADMIN, "All tokens, without their secrets", list[TokenRow])
     async def list_tokens(self, call: Call) -> list[TokenRow]:
@@ -132,10 +127,3 @@ class IdentityApi:
     async def revoke_token(self, call: Call) -> ActionResult:
         await self._enrolment.revoke_token(call.path["id"], call.actor)
         return ActionResult([call.path["id"]])
-
-    @route("GET", "/v1/audit", ADMIN, "The audit log, newest first", list[AuditRow], query=("before",))
-    async def list_audit(self, call: Call) -> list[AuditRow]:
-        entries = await self._audit.read_latest(call.query.get("before", END), PAGE)
-        return [
-            AuditRow(entry.id, entry.at, entry.actor, entry.action, entry.target, entry.detail) for entry in entries
-        ]

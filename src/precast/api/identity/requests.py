@@ -61,7 +61,8 @@ class RequestsApi:
     async def sign(self, call: Call) -> ActionResult:
         signature: SignBody = call.body
         node, fingerprint = call.path["node"], signature.fingerprint
-        return ActionResult([await self._requests.sign(node, fingerprint, signature.extensions, call.actor)])
+        serial = await self._requests.sign(node, fingerprint, signature.extensions, call.actor, call.credential)
+        return ActionResult([serial])
 
     @route(
         "POST",

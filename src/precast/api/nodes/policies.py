@@ -28,7 +28,7 @@ class PoliciesApi:
         errors=(*TARGETS, *_POLICY_ERRORS),
     )
     async def set_policy(self, call: Call) -> NodesActionResult:
-        return await self._policies.set(call.body, call.actor)
+        return await self._policies.set(call.body, call.actor, call.credential)
 
     @route(
         "GET",

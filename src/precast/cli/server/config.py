@@ -7,13 +7,14 @@ from pathlib import Path
 
 from precast.agent.settings import AgentSettings
 from precast.app.settings import ServerSettings
+from precast.app.signer.settings import SignerSettings
 from precast.base.settings import Settings, unknown_variables
 from precast.base.spans import visible
 from precast.boot.settings import BootSettings
 from precast.cli.console.output import print_json, print_table
 from precast.cli.console.settings import ClientSettings, add_settings, load_settings
 
-AREAS: tuple[type[Settings], ...] = (ServerSettings, ClientSettings, AgentSettings, BootSettings)
+AREAS: tuple[type[Settings], ...] = (ServerSettings, SignerSettings, ClientSettings, AgentSettings, BootSettings)
 # Variables that are not settings: one is for a single command, one for debugging.
 OTHER_VARIABLES = {"PRECAST_DEBUG", "PRECAST_ENROL_TOKEN"}
 

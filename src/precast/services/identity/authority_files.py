@@ -5,6 +5,9 @@
     imported.pem       the authority that issued imported certificates of nodes, until it is retired; it signs no servers
     chain.pem          signatures of an earlier authority on the one that replaced it
     next-key.pem       the key that will sign, while a successor is only prepared
+    seal-key.pem       the key of the signer's seals, which rotation does not change
+
+The keys are in PKCS #8, encrypted if the directory has a passphrase. Only the signer and local commands read them.
 
 The directory is created atomically. Each later step writes files that are valid in the state before and after it, and takes effect
 by one rename: the certificate that belongs to `key.pem` is the authority, whatever else is there. The rename that installs a new key
@@ -20,6 +23,8 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 from precast.base.errors import PrecastError
 from precast.base.files import new_directory, write_private
@@ -32,8 +37,10 @@ FileStamps = tuple[tuple[int, int, int] | None, ...]
 class AuthorityFiles:
     """The directory of one authority. Changes are made under `locked`, which excludes other processes too."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, passphrase: bytes | None = None) -> None:
         self.directory = directory
+        self._passphrase = passphrase
+        self.seal_key = directory / "seal-key.pem"
         self.key = directory / "key.pem"
         self.next_key = directory / "next-key.pem"
         self.certificate = directory / "certificate.pem"
@@ -46,21 +53,24 @@ class AuthorityFiles:
             raise issues.AUTHORITY_EXISTS.error(place=self.directory)
 
     @contextlib.contextmanager
-    def created(self, authority: Authority) -> Iterator[None]:
+    def created(self, authority: Authority) -> "Iterator[AuthorityFiles]":
         """Write the files of an authority; they appear at the end of the block, or not at all if the block fails.
+
+        Within the block, the returned directory has them.
 
         Raises ConflictError CA-002 if there is an authority already: it is never overwritten.
         """
         try:
             with new_directory(self.directory) as place:
-                new = AuthorityFiles(place)
-                write_private(new.key, certificates.private_pem(authority.key))
+                new = AuthorityFiles(place, self._passphrase)
+                write_private(new.key, certificates.private_pem(authority.key, self._passphrase))
+                write_private(new.seal_key, certificates.private_pem(Ed25519PrivateKey.generate(), self._passphrase))
                 if authority.chain:
                     write_private(new.chain, _pem(authority.chain))
                 if authority.imported:
                     write_private(new.imported, _pem(authority.imported))
                 write_private(new.certificate, authority.pem.encode())
-                yield
+                yield new
         except FileExistsError:
             raise issues.AUTHORITY_EXISTS.error(place=self.directory) from None
         except OSError as error:
@@ -70,13 +80,59 @@ class AuthorityFiles:
         """Raises NotFoundError CA-001 if there is none, UnavailableError CA-003 if it cannot be used."""
         if not self.directory.is_dir() or not any(self.directory.iterdir()):
             raise issues.NO_AUTHORITY.error(place=self.directory)
-        try:
-            key = serialization.load_pem_private_key(self.key.read_bytes(), password=None)
+        key = self._load_key(self.key)
+        with self._explained():
             trusted = x509.load_pem_x509_certificates(self.certificate.read_bytes())
             chain, imported = (
                 x509.load_pem_x509_certificates(path.read_bytes()) if path.exists() else []
                 for path in (self.chain, self.imported)
             )
+        own = [certificate for certificate in trusted if certificate.public_key() == key.public_key()]
+        if not isinstance(key, ec.EllipticCurvePrivateKey) or not own:
+            raise issues.AUTHORITY_DAMAGED.error(
+                place=self.directory, reason="key and certificate do not belong together"
+            )
+        others = [certificate for certificate in trusted if certificate is not own[0]]
+        return Authority(key, own[0], others, chain, imported)
+
+    def load_seal_key(self) -> Ed25519PrivateKey:
+        """Raises what `load` raises."""
+        key = self._load_key(self.seal_key)
+        if not isinstance(key, Ed25519PrivateKey):
+            raise issues.AUTHORITY_DAMAGED.error(place=self.directory, reason="seal-key.pem is not a key of seals")
+        return key
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether the key that signs is encrypted at rest."""
+        with self._explained():
+            return b"BEGIN ENCRYPTED PRIVATE KEY" in self.key.read_bytes()
+
+    def encrypt(self, passphrase: bytes | None) -> None:
+        """Write the keys again, encrypted by another passphrase, or not encrypted. A crash may leave some keys as they were."""
+        keys = [(path, self._load_key(path)) for path in (self.key, self.next_key, self.seal_key) if path.exists()]
+        for path, key in keys:
+            assert isinstance(key, ec.EllipticCurvePrivateKey | Ed25519PrivateKey), "the directory has no others"
+            write_private(path, certificates.private_pem(key, passphrase))
+        self._passphrase = passphrase
+
+    def _load_key(self, path: Path) -> PrivateKeyTypes:
+        with self._explained():
+            data = path.read_bytes()
+            if b"BEGIN ENCRYPTED PRIVATE KEY" not in data:
+                return serialization.load_pem_private_key(data, password=None)
+            if self._passphrase is None:
+                raise issues.NO_PASSPHRASE.error(path=path)
+            try:
+                return serialization.load_pem_private_key(data, self._passphrase)
+            except ValueError:
+                raise issues.WRONG_PASSPHRASE.error(path=path) from None
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raises UnavailableError CA-003 or CA-014 for what prevents the use of a file."""
+        try:
+            yield
         except FileNotFoundError as error:
             missing = Path(error.filename).name
             raise issues.AUTHORITY_DAMAGED.error(place=self.directory, reason=f"{missing} is missing") from None
@@ -86,13 +142,6 @@ class AuthorityFiles:
             raise issues.AUTHORITY_DAMAGED.error(
                 place=self.directory, reason="a file is not a key or certificate in PEM"
             ) from None
-        own = [certificate for certificate in trusted if certificate.public_key() == key.public_key()]
-        if not isinstance(key, ec.EllipticCurvePrivateKey) or not own:
-            raise issues.AUTHORITY_DAMAGED.error(
-                place=self.directory, reason="key and certificate do not belong together"
-            )
-        others = [certificate for certificate in trusted if certificate is not own[0]]
-        return Authority(key, own[0], others, chain, imported)
 
     @property
     def is_prepared(self) -> bool:
@@ -124,7 +173,7 @@ class AuthorityFiles:
         write_private(self.chain, _pem([signature]))
         write_private(self.certificate, _pem([current.certificate, successor.certificate]))
         # Last: this file marks a prepared successor. After a crash before it, one certificate too many is trusted until `retire`.
-        write_private(self.next_key, certificates.private_pem(successor.key))
+        write_private(self.next_key, certificates.private_pem(successor.key, self._passphrase))
 
     def switch(self) -> None:
         """Let the successor sign. This destroys the previous key."""

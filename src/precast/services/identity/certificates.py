@@ -4,6 +4,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.x509.oid import NameOID
 
 from precast.base import digests
@@ -45,6 +46,14 @@ def fingerprint(certificate: x509.Certificate) -> Digest:
     return digests.of_bytes(certificate.public_bytes(serialization.Encoding.DER))
 
 
+def fingerprint_of_pem(pem: str) -> Digest:
+    """The fingerprint of a certificate that a node has sent. Raises DeniedError CA-007 if it is not one."""
+    try:
+        return fingerprint(x509.load_pem_x509_certificate(pem.encode()))
+    except (ValueError, UnicodeEncodeError):
+        raise issues.RENEWAL_DENIED.error() from None
+
+
 def key_digest(holder: x509.Certificate | x509.CertificateSigningRequest) -> Digest:
     """The digest that identifies the public key of a certificate or request."""
     spki = serialization.PublicFormat.SubjectPublicKeyInfo
@@ -63,7 +72,9 @@ def request_pem(request: x509.CertificateSigningRequest) -> bytes:
     return request.public_bytes(serialization.Encoding.PEM)
 
 
-def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+def private_pem(key: ec.EllipticCurvePrivateKey | Ed25519PrivateKey, passphrase: bytes | None = None) -> bytes:
+    """A key in PKCS #8; with a passphrase, encrypted by it (PBES2: AES-256, and a slow derivation of the key)."""
+    encryption = (
+        serialization.NoEncryption() if passphrase is None else serialization.BestAvailableEncryption(passphrase)
     )
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)

@@ -4,23 +4,19 @@ A name with a live certificate never gets another one without `clean`, except fo
 response was lost. A certificate is recorded, with its audit entry and the use of its token, in one transaction before it is sent.
 """
 
-import base64
-import binascii
 from datetime import timedelta
 
-from cryptography import x509
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
-
 from precast.base.clock import Clock
+from precast.base.errors import PrecastError
 from precast.base.ids import Ids
 from precast.services import texts
 from precast.services.identity import certificates, extensions, issues
-from precast.services.identity.authority_files import LoadedAuthority
-from precast.services.identity.issuance import GRACE_S, NodeAdmission, issue
+from precast.services.identity.issuance import GRACE_S, NodeAdmission
 from precast.services.identity.recognition import RecognitionService
 from precast.services.identity.secret_source import SecretSource
+from precast.services.identity.signer.client import SignerClient
+from precast.services.identity.signer.messages import Credential, EnrolmentRecord
+from precast.services.identity.token_limits import MAX_USES, MAX_VALID_S
 from precast.services.issues import BAD_VALUE, NO_SUCH_NODE
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
@@ -30,9 +26,6 @@ from precast.store.identity.tokens import EnrolmentToken, Tokens
 from precast.wire.identity import tokens as wire
 from precast.wire.identity.bodies import CertificateBody, EnrolBody, NewEnrolmentToken, RenewBody, TokenBody, TokenRow
 from precast.wire.identity.names import is_name, matches
-
-MAX_USES = 100_000
-MAX_VALID_S = 366 * 86400
 
 
 class EnrolmentService:
@@ -44,7 +37,7 @@ class EnrolmentService:
         nodes: NodeCertificates,
         tokens: Tokens,
         audit: AuditLog,
-        authority: LoadedAuthority,
+        signer: SignerClient,
         recognition: RecognitionService,
         ids: Ids,
         secrets: SecretSource,
@@ -54,7 +47,7 @@ class EnrolmentService:
         self._nodes = nodes
         self._tokens = tokens
         self._audit = audit
-        self._authority = authority
+        self._signer = signer
         self._recognition = recognition
         self._ids = ids
         self._secrets = secrets
@@ -64,8 +57,13 @@ class EnrolmentService:
     def _clock(self) -> Clock:
         return self._database.clock
 
-    async def create_token(self, wanted: NewEnrolmentToken, actor: str) -> TokenBody:
-        """Create a token that enrols nodes of a name or pattern. Raises InputError AUTH-002 or AUTH-004."""
+    async def create_token(
+        self, wanted: NewEnrolmentToken, actor: str, approver: Credential | None = None
+    ) -> TokenBody:
+        """Create a token that enrols nodes of a name or pattern; the signer seals it for the approver.
+
+        Raises InputError AUTH-002 or AUTH-004, and what the signer raises.
+        """
         extensions.check(wanted.extensions)
         for what, value, most in (
             ("the number of uses", wanted.uses, MAX_USES),
@@ -75,16 +73,23 @@ class EnrolmentService:
             if not 0 < value <= most:
                 raise BAD_VALUE.error(what=what, least=1, most=most)
         texts.check("the pattern", wanted.pattern)
+        await self._signer.refresh()
         secret = wire.EnrolmentSecret(
-            self._ids.new(), self._secrets.token_bytes(wire.SECRET_BYTES), self._authority.newest().fingerprint
+            self._ids.new(), self._secrets.token_bytes(wire.SECRET_BYTES), self._signer.current.fingerprint
         )
+        expires_at = self._clock.now() + timedelta(seconds=wanted.valid_s)
+        hashed = wire.hash_secret(secret.secret)
+        record = EnrolmentRecord(secret.id, hashed, wanted.pattern, wanted.extensions, wanted.uses, expires_at)
+        seal = await self._signer.seal_enrolment(record, approver)
         token = EnrolmentToken(
-            id=secret.id,
-            secret_hash=wire.hash_secret(secret.secret),
-            pattern=wanted.pattern,
-            extensions=wanted.extensions,
-            uses_left=wanted.uses,
-            expires_at=self._clock.now() + timedelta(seconds=wanted.valid_s),
+            id=record.id,
+            secret_hash=record.secret_hash,
+            pattern=record.pattern,
+            extensions=record.extensions,
+            uses=record.uses,
+            uses_left=record.uses,
+            expires_at=record.expires_at,
+            seal=seal,
         )
         await self._database.write(self._create_token, token, actor)
         return TokenBody(secret.id, str(secret), token.expires_at)
@@ -104,10 +109,12 @@ class EnrolmentService:
         # Checked also for a known key: a revoked token must not return a certificate.
         if token.revoked_at is not None or token.expires_at <= self._clock.now():
             raise issues.ENROLMENT_DENIED.error(node=node)
-        authority = self._authority.newest()
-        issued = issue(authority, request, token.extensions, self._clock.now())
+        # Before the signer counts a use of the token. Checked again under the lock of the node's row.
+        key_digest = certificates.key_digest(request)
+        await self._database.read(self._check_name, node, key_digest, token)
+        issued = await self._signer.enrol(body.request, body.token, _record(token), token.seal)
         await self._database.write(self._enrol, node, token, issued.record)
-        return CertificateBody(issued.pem, authority.pem)
+        return CertificateBody(issued.pem, issued.trusted)
 
     async def renew(self, body: RenewBody) -> CertificateBody:
         """Issue the next certificate to a node that proves to have the key of a certificate that is not revoked or superseded.
@@ -115,17 +122,16 @@ class EnrolmentService:
         Raises InputError CA-004 for a bad request, DeniedError CA-007 for everything else.
         """
         request = certificates.read_request(body.request)
-        old = self._prove(request, body)
-        known = await self._nodes.find(certificates.fingerprint(old))
+        known = await self._nodes.find(certificates.fingerprint_of_pem(body.certificate))
         if known is None or known.revoked_at is not None or known.node != certificates.common_name(request):
             raise issues.RENEWAL_DENIED.error()
         if known.not_after + timedelta(seconds=GRACE_S) <= self._clock.now():
             raise issues.RENEWAL_DENIED.error()
-        authority = self._authority.newest()
-        issued = issue(authority, request, known.extensions, self._clock.now())
+        # The signer verifies the certificate and the proof, and takes the extensions from the certificate.
+        issued = await self._signer.renew(body.request, body.certificate, body.proof)
         if not await self._database.write(self._renew, known, issued.record):
             raise issues.RENEWAL_DENIED.error()
-        return CertificateBody(issued.pem, authority.pem)
+        return CertificateBody(issued.pem, issued.trusted)
 
     async def revoke(self, node: str, actor: str, why: str) -> list[str]:
         """Revoke a node's certificates; returns their serials. Raises NotFoundError NODE-001 if it has none."""
@@ -145,7 +151,15 @@ class EnrolmentService:
         """Revoke a token, for enrolment or of a person. Raises NotFoundError AUTH-003."""
         if not wire.is_id(token_id):
             raise issues.NO_SUCH_TOKEN.error(id=repr(token_id[:80]))
+        failure = None
+        try:
+            await self._signer.revoke_token(token_id)
+        except PrecastError as error:
+            failure = error
         await self._database.write(self._revoke_token, token_id, actor)
+        # Raised last: the server refuses the token even if the signer is away, and the person is told to repeat the command.
+        if failure is not None:
+            raise failure
 
     async def list_tokens(self) -> list[TokenRow]:
         rows: list[TokenRow] = []
@@ -160,41 +174,26 @@ class EnrolmentService:
             token.id, "enrolment", token.pattern, f"{token.uses_left} left{marks}", token.expires_at, is_good
         )
 
-    def _prove(self, request: x509.CertificateSigningRequest, body: RenewBody) -> x509.Certificate:
-        """Return the old certificate if our authority issued it and its key has signed the new request."""
-        try:
-            old = x509.load_pem_x509_certificate(body.certificate.encode())
-            key = old.public_key()
-            if not self._authority.newest().has_signed(old):
-                raise issues.RENEWAL_DENIED.error()
-            signature = base64.b64decode(body.proof, validate=True)
-            signed = request.public_bytes(serialization.Encoding.DER)
-            if isinstance(key, ec.EllipticCurvePublicKey):
-                key.verify(signature, signed, ec.ECDSA(hashes.SHA256()))
-            elif isinstance(key, rsa.RSAPublicKey):  # of a certificate that was imported from Puppet
-                key.verify(signature, signed, padding.PKCS1v15(), hashes.SHA256())
-            else:
-                raise issues.RENEWAL_DENIED.error()
-        except (*certificates.UNREADABLE, InvalidSignature, binascii.Error):
-            raise issues.RENEWAL_DENIED.error() from None
-        return old
-
     def _create_token(self, token: EnrolmentToken, actor: str) -> Transaction[None]:
         yield from self._tokens.add_enrolment_token(token, actor)
         yield from self._audit.add(
             actor, "token.create", token.id, pattern=token.pattern, uses=token.uses_left, extensions=token.extensions
         )
 
-    def _enrol(self, node: str, token: EnrolmentToken, record: Certificate) -> Transaction[None]:
-        yield from self._nodes.lock_or_create(node)
+    def _check_name(self, node: str, key_digest: str, token: EnrolmentToken) -> Transaction[bool]:
+        """Whether the name has a live certificate, of this key and with these extensions. Raises ConflictError CA-005 if of another."""
         live = yield from self._nodes.find_live_key(node, GRACE_S)
         # A request with the same key means that our response was lost, so it costs no further use of the token. It gets the
         # extensions it was given before and no others: otherwise a used-up token would still hand out its extensions.
-        if live is not None and (live.digest, live.extensions) != (record.key_digest, record.extensions):
+        if live is not None and (live.digest, live.extensions) != (key_digest, token.extensions):
             raise issues.NAME_TAKEN.error(node=node)
-        if live is None and not (yield from self._tokens.use_enrolment_token(token.id)):
-            raise issues.ENROLMENT_DENIED.error(node=node)
-        if live is None:
+        return live is not None
+
+    def _enrol(self, node: str, token: EnrolmentToken, record: Certificate) -> Transaction[None]:
+        yield from self._nodes.lock_or_create(node)
+        if not (yield from self._check_name(node, record.key_digest, token)):
+            if not (yield from self._tokens.use_enrolment_token(token.id)):
+                raise issues.ENROLMENT_DENIED.error(node=node)
             yield from self._nodes.reactivate(node)
         yield from self._nodes.add(record)
         yield from self._admission.admit(node, record.extensions)
@@ -226,3 +225,7 @@ class EnrolmentService:
         if not (yield from self._tokens.revoke(token_id)):
             raise issues.NO_SUCH_TOKEN.error(id=token_id)
         yield from self._audit.add(actor, "token.revoke", token_id)
+
+
+def _record(token: EnrolmentToken) -> EnrolmentRecord:
+    return EnrolmentRecord(token.id, token.secret_hash, token.pattern, token.extensions, token.uses, token.expires_at)

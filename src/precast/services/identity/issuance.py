@@ -1,4 +1,4 @@
-"""Issues node certificates: every way to a certificate signs and records it alike, and admits its node to the fleet."""
+"""Issued node certificates: every way to a certificate records it alike, and admits its node to the fleet."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,7 +7,6 @@ from typing import NamedTuple, Protocol
 from cryptography import x509
 
 from precast.services.identity import certificates
-from precast.services.identity.authority import Authority
 from precast.store.engine.query import Transaction
 from precast.store.identity.certificates import Certificate
 
@@ -27,21 +26,18 @@ class IssuedCertificate(NamedTuple):
 
     pem: str
     record: Certificate
+    trusted: str  # the certificates to trust, as PEM
 
 
-def issue(
-    authority: Authority, request: x509.CertificateSigningRequest, given: Mapping[str, str], now: datetime
-) -> IssuedCertificate:
-    """Sign a request that `read_request` has checked."""
-    signed = authority.sign_node(request, now, given)
-    record = Certificate(
+def record_of(signed: x509.Certificate, given: Mapping[str, str], authority: str, issued_at: datetime) -> Certificate:
+    """The record of a certificate that the authority with this fingerprint has signed."""
+    return Certificate(
         fingerprint=certificates.fingerprint(signed),
         serial=certificates.serial_text(signed),
         node=certificates.common_name(signed),
         key_digest=certificates.key_digest(signed),
         extensions=dict(given),
-        issued_at=now,
+        issued_at=issued_at,
         not_after=signed.not_valid_after_utc,
-        authority=authority.fingerprint,
+        authority=authority,
     )
-    return IssuedCertificate(certificates.certificate_pem(signed), record)

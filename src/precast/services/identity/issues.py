@@ -95,6 +95,55 @@ NO_PUPPET_CA = Issue(
     "cannot import the Puppet authority: {path}: {reason}",
     "give the directory with ca_crt.pem, ca_key.pem, ca_crl.pem and signed/, as `puppet config print cadir` shows it",
 )
+SIGNER_UNAVAILABLE = Issue(
+    "CA-030",
+    Kind.UNAVAILABLE,
+    "the signer does not answer: {reason}",
+    "check that it runs, and the setting `signer` of the server; the request can be repeated",
+)
+SIGNER_REFUSED = Issue(
+    "CA-031",
+    Kind.DENIED,
+    "the signer refuses this: {reason}",
+    "the signer's own log has the whole request; a restored database may have records that another signer sealed",
+)
+SIGNER_LIMIT = Issue(
+    "CA-032",
+    Kind.LIMITED,
+    "the signer has reached its limit for {verb}, {limit} per minute",
+    "try again later; the setting `limits` of the signer sets it",
+)
+HOST_REFUSED = Issue(
+    "CA-033",
+    Kind.DENIED,
+    "the signer issues no server certificate for {host}",
+    "add the name to the setting `names` of the signer, and restart it",
+)
+NO_SOCKET = Issue("CA-034", Kind.UNAVAILABLE, "the signer cannot listen on {path}: {reason}", "give another --socket")
+NO_PASSPHRASE = Issue(
+    "CA-035",
+    Kind.UNAVAILABLE,
+    "{path} is encrypted, and no passphrase is given",
+    "set `passphrase_file` or `key_command` of the signer, or run it on a terminal",
+)
+LOG_BROKEN = Issue(
+    "CA-036",
+    Kind.CONFLICT,
+    "the signer's log is broken at {place}: {reason}",
+    "somebody has changed it: compare it with a copy, and look at the lines around it",
+)
+BAD_PASSPHRASE = Issue(
+    "CA-038", Kind.UNAVAILABLE, "cannot get the passphrase from {source}: {reason}", "correct the signer's settings"
+)
+WRONG_PASSPHRASE = Issue(
+    "CA-037", Kind.UNAVAILABLE, "the passphrase does not decrypt {path}", "check `passphrase_file` or `key_command`"
+)
+BAD_PLACE = Issue(
+    "AUTH-008",
+    Kind.INPUT,
+    "the place in the chain is not a whole number",
+    "use the sequence of an entry, or leave it out to begin with the first",
+)
 BAD_ROLE = Issue("AUTH-001", Kind.INPUT, "there is no role {role}", "it is one of: {roles}")
 NO_SUCH_TOKEN = Issue("AUTH-003", Kind.NOT_FOUND, "there is no valid token {id}", "`precast token list` shows them")
 UNKNOWN_EXTENSION = Issue("AUTH-004", Kind.INPUT, "there is no certificate extension {name}", "it is one of: {names}")

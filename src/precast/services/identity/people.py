@@ -9,6 +9,9 @@ from precast.base.ids import Ids
 from precast.services import texts
 from precast.services.identity import roles
 from precast.services.identity.secret_source import SecretSource
+from precast.services.identity.signer.client import SignerClient
+from precast.services.identity.signer.messages import Credential, PersonRecord
+from precast.services.identity.token_limits import MAX_VALID_S
 from precast.services.issues import BAD_VALUE
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
@@ -17,8 +20,6 @@ from precast.store.identity.tokens import PersonToken, Tokens
 from precast.wire.identity import tokens as wire
 from precast.wire.identity.bodies import NewPersonToken, TokenBody, TokenRow
 
-MAX_VALID_S = 366 * 86400
-
 
 class Person(msgspec.Struct, frozen=True):
     """A person who has presented a valid token."""
@@ -26,6 +27,7 @@ class Person(msgspec.Struct, frozen=True):
     name: str
     role: str
     environments: list[str]
+    credential: Credential | None = None  # for the signer; None for a browser session, which changes nothing
 
     @property
     def actor(self) -> str:
@@ -35,8 +37,17 @@ class Person(msgspec.Struct, frozen=True):
 class PeopleService:
     """Creates the tokens of people and recognises them."""
 
-    def __init__(self, database: Database, tokens: Tokens, audit: AuditLog, ids: Ids, secrets: SecretSource) -> None:
+    def __init__(
+        self,
+        database: Database,
+        tokens: Tokens,
+        audit: AuditLog,
+        ids: Ids,
+        secrets: SecretSource,
+        signer: SignerClient,
+    ) -> None:
         self._database = database
+        self._signer = signer
         self._tokens = tokens
         self._audit = audit
         self._ids = ids
@@ -46,8 +57,11 @@ class PeopleService:
     def _clock(self) -> Clock:
         return self._database.clock
 
-    async def create(self, wanted: NewPersonToken, actor: str) -> TokenBody:
-        """Create a token; its secret is returned only here. Raises InputError AUTH-001 or AUTH-002."""
+    async def create(self, wanted: NewPersonToken, actor: str, approver: Credential | None = None) -> TokenBody:
+        """Create a token, which the signer seals for the approver; its secret is returned only here.
+
+        Raises InputError AUTH-001 or AUTH-002, and what the signer raises.
+        """
         roles.check_role(wanted.role)
         if not 0 < wanted.valid_s <= MAX_VALID_S:
             raise BAD_VALUE.error(what="the validity in seconds", least=1, most=MAX_VALID_S)
@@ -57,14 +71,11 @@ class PeopleService:
         for environment in wanted.environments:
             texts.check("the environment", environment)
         secret = wire.PersonSecret(self._ids.new(), self._secrets.token_bytes(wire.SECRET_BYTES))
-        token = PersonToken(
-            id=secret.id,
-            secret_hash=wire.hash_secret(secret.secret),
-            person=wanted.person,
-            role=wanted.role,
-            environments=wanted.environments,
-            expires_at=self._clock.now() + timedelta(seconds=wanted.valid_s),
-        )
+        expires_at = self._clock.now() + timedelta(seconds=wanted.valid_s)
+        hashed = wire.hash_secret(secret.secret)
+        record = PersonRecord(secret.id, hashed, wanted.person, wanted.role, wanted.environments, expires_at)
+        seal = await self._signer.seal_person(record, approver)
+        token = PersonToken(secret.id, hashed, wanted.person, wanted.role, wanted.environments, expires_at, seal)
         await self._database.write(self._create, token, actor)
         return TokenBody(secret.id, str(secret), token.expires_at)
 
@@ -76,7 +87,10 @@ class PeopleService:
             return None
         if token.revoked_at is not None or token.expires_at <= self._clock.now():
             return None
-        return Person(token.person, token.role, token.environments)
+        record = PersonRecord(
+            token.id, token.secret_hash, token.person, token.role, token.environments, token.expires_at
+        )
+        return Person(token.person, token.role, token.environments, Credential(text.strip(), record, token.seal))
 
     async def list(self) -> list[TokenRow]:
         rows: list[TokenRow] = []

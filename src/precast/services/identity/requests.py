@@ -14,8 +14,9 @@ from cryptography import x509
 from precast.base.digests import parse_fingerprint
 from precast.services import texts
 from precast.services.identity import certificates, extensions, issues
-from precast.services.identity.authority_files import LoadedAuthority
-from precast.services.identity.issuance import GRACE_S, NodeAdmission, issue
+from precast.services.identity.issuance import GRACE_S, NodeAdmission
+from precast.services.identity.signer.client import SignerClient
+from precast.services.identity.signer.messages import Credential
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
@@ -41,14 +42,14 @@ class RequestService:
         nodes: NodeCertificates,
         requests: EnrolmentRequests,
         audit: AuditLog,
-        authority: LoadedAuthority,
+        signer: SignerClient,
         admission: NodeAdmission,
     ) -> None:
         self._database = database
         self._nodes = nodes
         self._requests = requests
         self._audit = audit
-        self._authority = authority
+        self._signer = signer
         self._admission = admission
 
     async def submit(self, body: RequestBody, address: str) -> RequestAnswer:
@@ -71,7 +72,7 @@ class RequestService:
         if stored.certificate is None:
             return RequestAnswer(key, stored.expires_at)
         return RequestAnswer(
-            key, stored.expires_at, CertificateBody(stored.certificate.decode(), self._authority.current.pem)
+            key, stored.expires_at, CertificateBody(stored.certificate.decode(), self._signer.current.pem)
         )
 
     async def _is_revoked(self, request: EnrolmentRequest) -> bool:
@@ -84,15 +85,17 @@ class RequestService:
     async def list_pending(self, after: tuple[str, str], limit: int) -> list[EnrolmentRequest]:
         return await self._requests.list_waiting(after, limit)
 
-    async def sign(self, node: str, fingerprint: str, given: Mapping[str, str], actor: str) -> str:
-        """Issue the certificate for a pending request; returns its serial.
+    async def sign(
+        self, node: str, fingerprint: str, given: Mapping[str, str], actor: str, approver: Credential | None = None
+    ) -> str:
+        """Issue the certificate for a pending request, which the approver's credential lets the signer sign; returns its serial.
 
-        Raises NotFoundError CA-010, ConflictError CA-005 or CA-011, InputError AUTH-004 for unknown extensions.
+        Raises NotFoundError CA-010, ConflictError CA-005 or CA-011, InputError AUTH-004 for unknown extensions, and what the signer
+        raises.
         """
         extensions.check(given)
         (chosen,) = await self._choose(node, fingerprint, may_be_several=False)
-        request = x509.load_pem_x509_csr(chosen.request)
-        issued = issue(self._authority.newest(), request, given, self._database.clock.now())
+        issued = await self._signer.approve(chosen.request.decode(), dict(given), approver)
         await self._database.write(self._sign, chosen, issued.record, issued.pem.encode(), actor)
         return issued.record.serial
 

@@ -6,10 +6,14 @@ both, and servers send the old authority's signature on the new one to nodes tha
 """
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 
+from precast.base.ids import Ids
 from precast.services.identity import certificates, issues
-from precast.services.identity.authority import Authority
-from precast.services.identity.authority_files import LoadedAuthority
+from precast.services.identity.authority import PublicAuthority
+from precast.services.identity.signer.client import SignerClient
+from precast.services.identity.signer.messages import Credential
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
@@ -32,23 +36,25 @@ class RotationService:
         database: Database,
         nodes: NodeCertificates,
         audit: AuditLog,
-        authority: LoadedAuthority,
+        signer: SignerClient,
+        ids: Ids,
         settle_s: float = SETTLE_S,
     ) -> None:
         self._database = database
         self._nodes = nodes
         self._audit = audit
-        self._authority = authority
+        self._signer = signer
+        self._ids = ids
         self._settle_s = settle_s
+        self._is_rotating = False
 
     async def status(self) -> RotationBody:
         """Show the trusted authorities, and the nodes that still use an old one."""
-        self._authority.reload()
-        current = self._authority.current
+        await self._signer.refresh()
+        current, is_prepared = self._signer.current, self._signer.description.is_prepared
         others: list[str] = [
             certificates.fingerprint(certificate) for certificate in (*current.others, *current.imported)
         ]
-        is_prepared = self._authority.files.is_prepared
         users = (
             await self._nodes.read_nodes_of_other_authorities(current.fingerprint, MAX_LISTED)
             if others and not is_prepared
@@ -56,62 +62,57 @@ class RotationService:
         )
         return RotationBody(current.fingerprint, others, is_prepared, users)
 
-    async def rotate(self, actor: str, *, prepare_only: bool) -> RotationBody:
+    async def rotate(self, actor: str, approver: Credential | None = None, *, prepare_only: bool) -> RotationBody:
         """Create a new authority and let it sign; with `prepare_only`, only let it be trusted for now.
 
         Raises ConflictError CA-012 if an old one is still trusted. Cancelling may leave a prepared successor: the next call
         continues from there.
         """
-        files = self._authority.files
-        with files.locked():
-            self._authority.reload()
-            if not files.is_prepared:
-                if self._authority.current.others or self._authority.current.imported:
+        attempt = self._ids.new()
+        async with self._one_at_a_time():
+            old = self._signer.current
+            if not self._signer.description.is_prepared:
+                if old.others or old.imported:
                     raise issues.ROTATION_IN_PROGRESS.error(state="the old authority is still trusted")
-                await self._prepare(actor)
+                await self._database.write(self._audit.add, actor, "authority.prepare", old.fingerprint)
+                await self._signer.rotate("prepare", attempt, approver, is_continued=not prepare_only)
                 if not prepare_only:
                     await asyncio.sleep(self._settle_s)
             if not prepare_only:
-                await self._switch(actor)
+                await self._database.write(self._record_switch, old.fingerprint, actor)
+                await self._signer.rotate("switch", attempt, approver)
         return await self.status()
 
-    async def finish(self, actor: str, *, is_forced: bool) -> RotationBody:
+    async def finish(self, actor: str, approver: Credential | None = None, *, is_forced: bool) -> RotationBody:
         """Stop trusting the old authority. Raises ConflictError CA-015 if there is none, CA-013 while it is in use."""
-        files = self._authority.files
-        with files.locked():
-            self._authority.reload()
-            current = self._authority.current
+        async with self._one_at_a_time():
+            current = self._signer.current
             if not current.others and not current.imported:
                 raise issues.NOT_ROTATING.error()
-            if files.is_prepared:
+            if self._signer.description.is_prepared:
                 raise issues.ROTATION_IN_PROGRESS.error(state="the new authority is prepared and does not sign yet")
             # The database first: if the process dies in between, the whole step can be repeated.
             await self._database.write(self._revoke_others, current, actor, is_forced)
-            files.retire()
-            self._authority.reload()
+            await self._signer.rotate("retire", self._ids.new(), approver)
         return await self.status()
 
-    async def _prepare(self, actor: str) -> None:
-        old = self._authority.current
-        now = self._database.clock.now()
-        successor = Authority.new(now, old.certificate.subject)
-        await self._database.write(
-            self._audit.add, actor, "authority.prepare", successor.fingerprint, before=old.fingerprint
-        )
-        self._authority.files.prepare(successor, old.sign_successor(successor, now))
-        self._authority.reload()
-
-    async def _switch(self, actor: str) -> None:
-        old = self._authority.current
-        await self._database.write(self._record_switch, old.fingerprint, actor)
-        self._authority.files.switch()
-        self._authority.reload()
+    @contextlib.asynccontextmanager
+    async def _one_at_a_time(self) -> AsyncIterator[None]:
+        """Raises ConflictError CA-012 if another request of this process rotates; the signer orders those of several processes."""
+        if self._is_rotating:
+            raise issues.ROTATION_IN_PROGRESS.error(state="another request is changing it right now")
+        self._is_rotating = True
+        try:
+            await self._signer.refresh()
+            yield
+        finally:
+            self._is_rotating = False
 
     def _record_switch(self, old: str, actor: str) -> Transaction[None]:
         yield from self._nodes.set_missing_authority(old)
         yield from self._audit.add(actor, "authority.rotate", old)
 
-    def _revoke_others(self, current: Authority, actor: str, is_forced: bool) -> Transaction[None]:
+    def _revoke_others(self, current: PublicAuthority, actor: str, is_forced: bool) -> Transaction[None]:
         users = yield from self._nodes.list_nodes_of_other_authorities(current.fingerprint, MAX_LISTED)
         if users and not is_forced:
             names = ", ".join(users[:MAX_NAMED]) + (", …" if len(users) > MAX_NAMED else "")

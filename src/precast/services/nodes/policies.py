@@ -1,19 +1,18 @@
-"""Policies: what the agent of a node may do by itself. Operators set them, the authority signs them, nodes fetch them.
+"""Policies: what the agent of a node may do by itself. Operators set them, the signer signs them, nodes fetch them.
 
-A policy is signed when a node fetches it, so it is always valid for the same time from then on, and a node that fetches it now and
-then always has a valid one. The signed document names the node and the serial of the policy: no other node can use it, and no node
-mistakes an older policy for a newer one.
+The signer seals a policy when an operator sets it, and signs only sealed ones. It signs when a node fetches the policy, so a policy is
+always valid for the same time from then on, and a node that fetches it now and then always has a valid one. The signed document names
+the node and the serial of the policy: no other node can use it, and no node mistakes an older policy for a newer one.
 """
 
-import base64
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import cast
 
 import msgspec
 
 from precast.services import texts
-from precast.services.identity.authority_files import LoadedAuthority
+from precast.services.identity.signer.client import SignerClient
+from precast.services.identity.signer.messages import Credential, PolicyRecord, Seals
 from precast.services.issues import NO_SUCH_NODE
 from precast.services.nodes import issues
 from precast.services.query.known_nodes import KnownNodes
@@ -28,17 +27,13 @@ from precast.wire.nodes.policy import (
     MAX_WINDOWS,
     Enforce,
     NodesPolicy,
-    Policy,
     PolicyView,
-    SignedPolicy,
     parse_window,
-    policy_text,
-    signed_bytes,
 )
 
-# As long as a node's certificate: a node without contact to a server for this time runs in no-op mode.
-VALID_FOR = timedelta(days=30)
 BATCH = 500
+# How often a policy is set again if another operator sets one at the same time.
+ATTEMPTS = 3
 
 
 class PolicyService:
@@ -52,20 +47,28 @@ class PolicyService:
         known: KnownNodes,
         targets: TargetService,
         audit: AuditLog,
-        authority: LoadedAuthority,
+        signer: SignerClient,
     ) -> None:
         self._database, self._policies, self._nodes, self._known = database, policies, nodes, known
-        self._targets, self._audit, self._authority = targets, audit, authority
+        self._targets, self._audit, self._signer = targets, audit, signer
 
-    async def set(self, body: NodesPolicy, actor: str) -> NodesActionResult:
-        """Set the policy of nodes. Raises InputError POLICY-001, POLICY-002, and what resolving targets raises."""
+    async def set(self, body: NodesPolicy, actor: str, approver: Credential | None = None) -> NodesActionResult:
+        """Set the policy of nodes, which the signer seals for the approver.
+
+        Raises InputError POLICY-001, POLICY-002, and what resolving targets and the signer raise.
+        """
         texts.check("the reason", body.why)
         windows = _parse_windows(body)
         resolved = await self._targets.resolve(body.nodes)
         changed: list[str] = []
         for start in range(0, len(resolved.names), BATCH):
-            names = resolved.names[start : start + BATCH]
-            changed += await self._database.write(self._set, names, body, windows, actor)
+            names: Sequence[str] = resolved.names[start : start + BATCH]
+            for _ in range(ATTEMPTS):
+                names, after = await self._database.read(self._find_changing, names, body.enforce, windows)
+                if not names:
+                    break
+                seals = await self._signer.seal_policies(names, body.enforce, windows, after, approver)
+                changed += await self._database.write(self._set, names, seals, body, windows, actor)
         return NodesActionResult(changed, resolved.rests_on_claims)
 
     async def show(self, node: str) -> PolicyView:
@@ -86,21 +89,33 @@ class PolicyService:
         policy = await self._database.read(self._policies.find, node)
         if policy is None:
             raise issues.NO_POLICY.error(node=node)
-        return policy.serial, None if policy.serial == known else msgspec.json.encode(self._sign(policy))
+        if policy.serial == known:
+            return policy.serial, None
+        record = PolicyRecord(policy.node, policy.serial, cast(Enforce, policy.enforce), policy.windows)
+        return policy.serial, msgspec.json.encode(await self._signer.sign_policy(record, policy.seal))
 
-    def _sign(self, policy: StoredPolicy) -> SignedPolicy:
-        now = self._database.clock.now()
-        enforce = cast(Enforce, policy.enforce)
-        text = policy_text(Policy(policy.node, policy.serial, enforce, policy.windows, now, now + VALID_FOR))
-        signature = self._authority.newest().sign_document(signed_bytes(text))
-        return SignedPolicy(text, base64.b64encode(signature).decode())
-
-    def _set(self, names: Sequence[str], body: NodesPolicy, windows: list[str], actor: str) -> Transaction[list[str]]:
-        changed = []
+    def _find_changing(
+        self, names: Sequence[str], enforce: Enforce, windows: list[str]
+    ) -> Transaction[tuple[list[str], int]]:
+        """Find the active nodes that have another policy, and the highest serial that one of them has."""
+        changing, after = [], 0
         for name in names:
             if not (yield from self._nodes.is_active(name)):
                 continue
-            if (yield from self._policies.set_policy(name, body.enforce, windows, actor)):
+            policy = yield from self._policies.find(name)
+            if policy is None or (policy.enforce, policy.windows) != (enforce, windows):
+                changing.append(name)
+                after = max(after, 0 if policy is None else policy.serial)
+        return changing, after
+
+    def _set(
+        self, names: Sequence[str], sealed: Seals, body: NodesPolicy, windows: list[str], actor: str
+    ) -> Transaction[list[str]]:
+        changed = []
+        for name, seal in zip(names, sealed.seals, strict=True):
+            if not (yield from self._nodes.is_active(name)):
+                continue
+            if (yield from self._policies.set_policy(name, sealed.serial, body.enforce, windows, seal, actor)):
                 changed.append(name)
                 detail = {"enforce": body.enforce, "windows": windows, "why": body.why}
                 yield from self._audit.add(actor, "node.policy", name, **detail)

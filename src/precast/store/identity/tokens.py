@@ -1,5 +1,6 @@
 """Tokens of people and enrolment tokens. Only a hash of the secret is stored, so a token can be shown only once."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -7,25 +8,25 @@ import msgspec
 from precast.base import canonical
 from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store.engine.database import Database
-from precast.store.engine.query import Query, Transaction
+from precast.store.engine.query import Query, Transaction, json_list
 
 ADD_PERSON = Query(
     "tokens.add_person",
     """
-    INSERT INTO person_token (id, secret_hash, person, role, environments, expires_at, created_at, created_by)
-    VALUES (:id, :secret_hash, :person, :role, :environments, :expires_at, :now, :created_by)
+    INSERT INTO person_token (id, secret_hash, person, role, environments, expires_at, seal, created_at, created_by)
+    VALUES (:id, :secret_hash, :person, :role, :environments, :expires_at, :seal, :now, :created_by)
     """,
 )
 PERSON = Query(
     "tokens.person",
     """
-    SELECT id, secret_hash, person, role, environments, expires_at, revoked_at FROM person_token WHERE id = :id
+    SELECT id, secret_hash, person, role, environments, expires_at, seal, revoked_at FROM person_token WHERE id = :id
     """,
 )
 PEOPLE = Query(
     "tokens.people",
     """
-    SELECT id, secret_hash, person, role, environments, expires_at, revoked_at FROM person_token
+    SELECT id, secret_hash, person, role, environments, expires_at, seal, revoked_at FROM person_token
     WHERE id > :after ORDER BY id LIMIT :limit
     """,
 )
@@ -33,24 +34,32 @@ REVOKE_PERSON = Query(
     "tokens.revoke_person",
     "UPDATE person_token SET revoked_at = :now WHERE id = :id AND revoked_at IS NULL RETURNING id",
 )
+REVOKED = Query(
+    "tokens.revoked",
+    "SELECT id FROM person_token WHERE id IN (SELECT value FROM json_each(:ids)) AND revoked_at IS NOT NULL",
+    postgresql="""
+    SELECT id FROM person_token
+    WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS JSONB)))) AND revoked_at IS NOT NULL
+    """,
+)
 ADD_ENROLMENT = Query(
     "tokens.add_enrolment",
     """
     INSERT INTO enrolment_token
-        (id, secret_hash, pattern, extensions, uses_left, expires_at, created_at, created_by)
-    VALUES (:id, :secret_hash, :pattern, :extensions, :uses, :expires_at, :now, :created_by)
+        (id, secret_hash, pattern, extensions, uses, uses_left, expires_at, seal, created_at, created_by)
+    VALUES (:id, :secret_hash, :pattern, :extensions, :uses, :uses, :expires_at, :seal, :now, :created_by)
     """,
 )
 ENROLMENT = Query(
     "tokens.enrolment",
     """
-    SELECT id, secret_hash, pattern, extensions, uses_left, expires_at, revoked_at FROM enrolment_token WHERE id = :id
+    SELECT id, secret_hash, pattern, extensions, uses, uses_left, expires_at, seal, revoked_at FROM enrolment_token WHERE id = :id
     """,
 )
 ENROLMENTS = Query(
     "tokens.enrolments",
     """
-    SELECT id, secret_hash, pattern, extensions, uses_left, expires_at, revoked_at FROM enrolment_token
+    SELECT id, secret_hash, pattern, extensions, uses, uses_left, expires_at, seal, revoked_at FROM enrolment_token
     WHERE id > :after ORDER BY id LIMIT :limit
     """,
 )
@@ -78,6 +87,7 @@ class PersonToken(msgspec.Struct, frozen=True):
     role: str
     environments: list[str]
     expires_at: datetime
+    seal: bytes  # of the signer
     revoked_at: datetime | None = None
 
 
@@ -88,8 +98,10 @@ class EnrolmentToken(msgspec.Struct, frozen=True):
     secret_hash: bytes
     pattern: str
     extensions: dict[str, str]
+    uses: int
     uses_left: int
     expires_at: datetime
+    seal: bytes  # of the signer
     revoked_at: datetime | None = None
 
 
@@ -107,6 +119,7 @@ class Tokens:
             role=token.role,
             environments=canonical.encode(token.environments),
             expires_at=to_micros(token.expires_at),
+            seal=token.seal,
             now=to_micros(self._database.clock.now()),
             created_by=created_by,
         )
@@ -117,8 +130,9 @@ class Tokens:
             secret_hash=token.secret_hash,
             pattern=token.pattern,
             extensions=canonical.encode(token.extensions),
-            uses=token.uses_left,
+            uses=token.uses,
             expires_at=to_micros(token.expires_at),
+            seal=token.seal,
             now=to_micros(self._database.clock.now()),
             created_by=created_by,
         )
@@ -134,6 +148,10 @@ class Tokens:
             if (yield query(id=token_id, now=now)):
                 return True
         return False
+
+    def filter_revoked(self, token_ids: Sequence[str]) -> Transaction[set[str]]:
+        """Return those of the tokens of people that are revoked."""
+        return {row[0] for row in (yield REVOKED(ids=json_list(token_ids)))}
 
     async def find_person_token(self, token_id: str) -> PersonToken | None:
         return await self._database.read(_find_person_token, token_id)
@@ -167,16 +185,39 @@ def _list_enrolment_tokens(after: str, limit: int) -> Transaction[list[Enrolment
 
 
 def _person(
-    id_: str, secret_hash: bytes, person: str, role: str, environments: bytes, expires: int, revoked: int | None
+    id_: str,
+    secret_hash: bytes,
+    person: str,
+    role: str,
+    environments: bytes,
+    expires: int,
+    seal: bytes,
+    revoked: int | None,
 ) -> PersonToken:
     names = msgspec.json.decode(environments, type=list[str])
-    return PersonToken(id_, secret_hash, person, role, names, from_micros(expires), from_optional_micros(revoked))
+    revoked_at = from_optional_micros(revoked)
+    return PersonToken(id_, secret_hash, person, role, names, from_micros(expires), bytes(seal), revoked_at)
 
 
 def _enrolment(
-    id_: str, secret_hash: bytes, pattern: str, extensions: bytes, uses_left: int, expires: int, revoked: int | None
+    id_: str,
+    secret_hash: bytes,
+    pattern: str,
+    extensions: bytes,
+    uses: int,
+    uses_left: int,
+    expires: int,
+    seal: bytes,
+    revoked: int | None,
 ) -> EnrolmentToken:
-    decoded = msgspec.json.decode(extensions, type=dict[str, str])
     return EnrolmentToken(
-        id_, secret_hash, pattern, decoded, uses_left, from_micros(expires), from_optional_micros(revoked)
+        id_,
+        secret_hash,
+        pattern,
+        msgspec.json.decode(extensions, type=dict[str, str]),
+        uses,
+        uses_left,
+        from_micros(expires),
+        bytes(seal),
+        from_optional_micros(revoked),
     )

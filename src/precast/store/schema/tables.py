@@ -74,8 +74,8 @@ TABLES: tuple[Table, ...] = (
         "enrolment_token",
         ("id",),
         (
-            *("secret_hash", "pattern", "extensions", "uses_left"),
-            *("expires_at", "created_at", "created_by", "revoked_at"),
+            *("secret_hash", "pattern", "extensions", "uses", "uses_left"),
+            *("expires_at", "seal", "created_at", "created_by", "revoked_at"),
         ),
     ),
     Table(
@@ -83,7 +83,7 @@ TABLES: tuple[Table, ...] = (
         ("id",),
         (
             *("secret_hash", "person", "role", "environments"),
-            *("expires_at", "created_at", "created_by", "revoked_at"),
+            *("expires_at", "seal", "created_at", "created_by", "revoked_at"),
         ),
     ),
     Table("web_session", ("id",), ("secret_hash", "token", "created_at", "expires_at")),
@@ -110,7 +110,8 @@ TABLES: tuple[Table, ...] = (
     Table("blob", ("digest",), ("size", "created_at", "whole_at")),
     Table("blob_chunk", ("digest", "number"), ("data",), page_rows=8),
     Table("blob_reference", ("digest", "owner"), ()),
-    Table("environment", ("name",), ("version", "number", "policy", "changed_at")),
+    Table("content_upload", ("environment", "digest"), ("uploaded_at",)),
+    Table("environment", ("name",), ("version", "number", "policy", "changed_at", "release_approvals")),
     Table(
         "environment_version",
         ("environment", "number"),
@@ -194,12 +195,14 @@ TABLES: tuple[Table, ...] = (
         ("at", "environment", "old_version", "version", "old_digest", "digest", "told", "number"),
     ),
     Table("fact_flap", ("node", "path"), ("times", "since", "last_at")),
-    Table("node_policy", ("node",), ("serial", "enforce", "windows", "set_by", "set_at")),
+    Table("node_policy", ("node",), ("serial", "enforce", "windows", "set_by", "set_at", "seal")),
     Table("catalog_index", ("skeleton",), ("id", "indexed_at")),
     Table("catalog_resource", ("id",), ("type", "title_key", "body")),
     Table("catalog_value", ("name", "value_key", "type", "resource"), ()),
     Table("catalog_member", ("resource", "catalog"), ()),
-    Table("audit", ("id",), ("at", "actor", "action", "target", "detail")),
+    Table("audit_chain", ("chain",), ("sequence", "hash")),
+    Table("audit", ("id",), ("at", "actor", "action", "target", "detail", "chain", "sequence", "previous", "hash")),
+    Table("audit_rate", ("actor",), ("hour", "count")),
     Table("stream", ("name",), ("last", "trimmed")),
     Table("stream_record", ("stream", "number"), ("body", "at")),
     Table(
@@ -219,4 +222,13 @@ TABLES: tuple[Table, ...] = (
         ),
     ),
     Table("run_output", ("run", "node", "first"), ("number", "lines", "size", "at")),
+    Table(
+        "approval_request",
+        ("id",),
+        (
+            *("kind", "environment", "subject", "digest", "payload", "needed", "requested_by", "token", "why"),
+            *("requested_at", "expires_at", "state", "ended_at", "outcome"),
+        ),
+    ),
+    Table("approval_decision", ("request", "person"), ("approves", "token", "why", "decided_at")),
 )

@@ -11,7 +11,8 @@ from precast.api.http.tls import RENEW_BEFORE, ServerTls
 from precast.base import https
 from precast.base.clock import ManualClock
 from precast.services.identity.authority import SERVER_FOR, Authority
-from precast.services.identity.authority_files import AuthorityFiles, LoadedAuthority
+from precast.services.identity.authority_files import AuthorityFiles
+from precast.services.identity.signer.local import open_local_signer
 
 # OpenSSL uses the machine's time, so the test must end about now.
 START = datetime.now(UTC) - SERVER_FOR + RENEW_BEFORE
@@ -51,57 +52,60 @@ class TlsPair:
         return self.server.read()
 
 
-def test_certificate_is_renewed_before_it_expires_and_open_connections_continue(files: AuthorityFiles) -> None:
+async def test_certificate_is_renewed_before_it_expires_and_open_connections_continue(files: AuthorityFiles) -> None:
     clock = ManualClock(START)
-    authority = LoadedAuthority(files)
-    tls = ServerTls(authority, ["localhost"], clock)
+    authority = await open_local_signer(files, clock, ["localhost"])
+    tls = await ServerTls.create(authority, ["localhost"], clock)
     client = https.trust_authority(authority.current.pem)
     before = TlsPair(client, tls.context)
     assert before.serial == tls.certificate.serial_number
     clock.advance((SERVER_FOR - RENEW_BEFORE).total_seconds() - 1)
-    assert not tls.renew_if_due()
+    assert not await tls.renew_if_due()
     clock.advance(1)
-    assert tls.renew_if_due()
-    assert not tls.renew_if_due()
+    assert await tls.renew_if_due()
+    assert not await tls.renew_if_due()
     after = TlsPair(client, tls.context)
     assert after.serial == tls.certificate.serial_number != before.serial
     assert tls.certificate.not_valid_after_utc == clock.now().replace(microsecond=0) + SERVER_FOR
     assert before.say(b"still here") == b"still here"
 
 
-def test_two_servers_with_one_directory_have_separate_certificates(files: AuthorityFiles) -> None:
+async def test_two_servers_with_one_directory_have_separate_certificates(files: AuthorityFiles) -> None:
     clock = ManualClock(datetime.now(UTC))
-    first, second = (ServerTls(LoadedAuthority(files), ["localhost"], clock) for _ in range(2))
+    first, second = [
+        await ServerTls.create(await open_local_signer(files, clock, ["localhost"]), ["localhost"], clock)
+        for _ in range(2)
+    ]
     assert first.certificate.public_key() != second.certificate.public_key()
     client = https.trust_authority(files.load().pem)
     assert TlsPair(client, first.context).serial != TlsPair(client, second.context).serial
-    assert sorted(path.name for path in files.directory.iterdir()) == ["certificate.pem", "key.pem"]
+    assert sorted(path.name for path in files.directory.iterdir()) == ["certificate.pem", "key.pem", "seal-key.pem"]
 
 
-def test_unreadable_authority_leaves_the_certificate_in_use(files: AuthorityFiles) -> None:
+async def test_unreadable_authority_leaves_the_certificate_in_use(files: AuthorityFiles) -> None:
     clock = ManualClock(datetime.now(UTC))
-    authority = LoadedAuthority(files)
-    tls = ServerTls(authority, ["localhost"], clock)
+    authority = await open_local_signer(files, clock, ["localhost"])
+    tls = await ServerTls.create(authority, ["localhost"], clock)
     pem = authority.current.pem
     files.key.write_bytes(b"half a fi")
-    assert not tls.renew_if_due()
+    assert not await tls.renew_if_due()
     assert TlsPair(https.trust_authority(pem), tls.context).serial == tls.certificate.serial_number
 
 
-def test_retired_authority_is_refused_by_the_next_handshake(files: AuthorityFiles) -> None:
+async def test_retired_authority_is_refused_by_the_next_handshake(files: AuthorityFiles) -> None:
     clock = ManualClock(datetime.now(UTC))
-    authority = LoadedAuthority(files)
-    tls = ServerTls(authority, ["localhost"], clock)
-    old = authority.current
+    authority = await open_local_signer(files, clock, ["localhost"])
+    tls = await ServerTls.create(authority, ["localhost"], clock)
+    old = files.load()
     new = Authority.new(clock.now() - timedelta(days=1), old.certificate.subject)
     files.prepare(new, old.sign_successor(new, clock.now()))
     files.switch()
-    assert tls.renew_if_due()
+    assert await tls.renew_if_due()
     # A client that trusts the old authority accepts the cross-signed chain, one that trusts the new authority the direct chain.
     TlsPair(https.trust_authority(old.pem), tls.context)
     TlsPair(https.trust_authority(new.pem), tls.context)
     files.retire()
-    assert tls.renew_if_due()
+    assert await tls.renew_if_due()
     TlsPair(https.trust_authority(new.pem), tls.context)
     with pytest.raises(ssl.SSLCertVerificationError):
         TlsPair(https.trust_authority(old.pem), tls.context)

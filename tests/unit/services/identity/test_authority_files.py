@@ -100,7 +100,7 @@ def test_rotation_trusts_the_old_then_both_then_the_new_authority(files: Authori
     files.retire()
     now = files.load()
     assert (now.fingerprint, now.others, now.chain) == (new.fingerprint, (), ())
-    assert sorted(path.name for path in files.directory.iterdir()) == ["certificate.pem", "key.pem"]
+    assert sorted(path.name for path in files.directory.iterdir()) == ["certificate.pem", "key.pem", "seal-key.pem"]
 
 
 def rotate_whole(files: AuthorityFiles) -> None:

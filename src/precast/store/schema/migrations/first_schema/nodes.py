@@ -50,7 +50,8 @@ TABLES = (
         enforce     TEXT NOT NULL,           -- never, triggered, window, always
         windows     TEXT NOT NULL,           -- JSON: the maintenance windows as operators write them
         set_by      TEXT NOT NULL,
-        set_at      {int} NOT NULL
+        set_at      {int} NOT NULL,
+        seal        {bytes} NOT NULL         -- of the signer, over node, serial, enforce and windows
     ){strict}
     """,
     "CREATE INDEX node_policy_set ON node_policy (set_at, node)",

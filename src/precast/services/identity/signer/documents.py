@@ -1,0 +1,57 @@
+"""The verbs that sign documents other than node certificates: policies and the list of revoked certificates."""
+
+import base64
+from datetime import timedelta
+
+from precast.services.identity import issues
+from precast.services.identity.signer.context import Deed, SignerContext
+from precast.services.identity.signer.messages import MAX_ITEMS, Crl, SignCrl, SignPolicy
+from precast.wire.nodes.policy import Policy, SignedPolicy, policy_text, signed_bytes
+
+# As long as a node's certificate: a node without contact to a server for this time runs in no-op mode.
+POLICY_FOR = timedelta(days=30)
+
+
+def sign_policy(context: SignerContext, verb: SignPolicy, deed: Deed) -> SignedPolicy:
+    """Sign a policy that an operator has set: its record is sealed."""
+    record = verb.record
+    deed.subject, deed.detail["enforce"] = record.node[:100], record.enforce
+    if not context.seal_key.is_sealed(record, verb.seal):
+        raise issues.SIGNER_REFUSED.error(reason="the record of the policy is not sealed by this signer")
+    policy = Policy(record.node, record.serial, record.enforce, record.windows, deed.now, deed.now + POLICY_FOR)
+    text = policy_text(policy)
+    signature = context.authority.newest().sign_document(signed_bytes(text))
+    return SignedPolicy(text, base64.b64encode(signature).decode())
+
+
+def sign_release(context: SignerContext, verb: SignRelease, deed: Deed) -> Signature:
+    """Sign the pointer to the catalog that is released to a node."""
+    release = verb.release
+    deed.subject, deed.detail["sequence"] = release.node[:100], str(release.sequence)
+    return _sign(context, signed_release_bytes(release_text(release)))
+
+
+def sign_order(context: SignerContext, verb: SignOrder, deed: Deed) -> Signature:
+    """Sign a command that is ordered from a node."""
+    deed.subject, deed.detail["order"] = verb.order.node[:100], verb.order.order
+    return _sign(context, signed_order_bytes(order_text(verb.order)))
+
+
+def _sign(context: SignerContext, data: bytes) -> Signature:
+    return Signature(base64.b64encode(context.authority.newest().sign_document(data)).decode())
+
+
+def sign_crl(context: SignerContext, verb: SignCrl, deed: Deed) -> Crl:
+    """Add revocations to the list, and sign it after the last."""
+    deed.subject = f"{len(verb.revocations)} revocations"
+    revocations = context.state.revocations
+    if len(verb.revocations) > MAX_ITEMS or not revocations.has_room_for(verb.revocations):
+        raise issues.SIGNER_REFUSED.error(reason="these are too many revocations")
+    if not all(_is_serial(row.serial) for row in verb.revocations):
+        raise issues.SIGNER_REFUSED.error(reason="a serial is not a number in hex")
+    revocations.add(verb.revocations, deed.now)
+    return revocations.sign(context.authority.newest(), deed.now) if verb.is_last else Crl(b"")
+
+
+def _is_serial(text: str) -> bool:
+    return 0 < len(text) <= 40 and set(text) <= set("0123456789abcdef") and int(text, 16) > 0

@@ -1,0 +1,126 @@
+"""The verbs that issue certificates. Each decides by what it verifies itself, and takes name and extensions only from there."""
+
+import base64
+import binascii
+from datetime import timedelta
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+
+from precast.services.identity import certificates, extensions, issues
+from precast.services.identity.issuance import GRACE_S
+from precast.services.identity.signer.context import Deed, SignerContext
+from precast.services.identity.signer.messages import Approve, CertifyServer, Enrol, Issued, Renew
+from precast.wire.identity import tokens as wire
+from precast.wire.identity.names import matches
+
+
+def enrol(context: SignerContext, verb: Enrol, deed: Deed) -> Issued:
+    """Issue a node's first certificate if its token allows it. Raises DeniedError CA-006 for every flaw of the token."""
+    request = certificates.read_request(verb.request)
+    node, record = certificates.common_name(request), verb.record
+    deed.subject, deed.detail["token"] = node, record.id
+    if not context.seal_key.is_sealed(record, verb.seal):
+        raise issues.SIGNER_REFUSED.error(reason="the record of the enrolment token is not sealed by this signer")
+    shown = wire.parse_enrolment(verb.token)
+    if shown.id != record.id or not wire.is_secret(shown.secret, record.secret_hash):
+        raise issues.ENROLMENT_DENIED.error(node=node)
+    if not matches(record.pattern, node) or record.expires_at <= deed.now:
+        raise issues.ENROLMENT_DENIED.error(node=node)
+    tokens, key = context.state.tokens, certificates.key_digest(request)
+    # The same key asks again when our answer was lost: that costs no further use.
+    if tokens.is_revoked(record.id) or not tokens.use(record.id, key, record.uses, record.expires_at):
+        raise issues.ENROLMENT_DENIED.error(node=node)
+    return _issue(context, request, record.extensions, deed)
+
+
+def approve(context: SignerContext, verb: Approve, deed: Deed) -> Issued:
+    """Issue the certificate of a request that an operator approves."""
+    request = certificates.read_request(verb.request)
+    deed.subject = certificates.common_name(request)
+    deed.by = context.approvals.check(verb.approver, "operator", deed.peer, deed.now)
+    extensions.check(verb.extensions)
+    return _issue(context, request, verb.extensions, deed)
+
+
+def renew(context: SignerContext, verb: Renew, deed: Deed) -> Issued:
+    """Issue the next certificate to a node, with the extensions of its last one. Raises DeniedError CA-007 for every flaw."""
+    request = certificates.read_request(verb.request)
+    deed.subject = certificates.common_name(request)
+    old, issuer = _find_issued(context, verb.certificate)
+    serial = certificates.serial_text(old)
+    deed.detail["before"] = serial
+    _check_proof(old, request, verb.proof)
+    if certificates.common_name(old) != deed.subject or context.state.revocations.has(issuer, serial):
+        raise issues.RENEWAL_DENIED.error()
+    if old.not_valid_after_utc + timedelta(seconds=GRACE_S) <= deed.now:
+        raise issues.RENEWAL_DENIED.error()
+    context.limits.check_renewal(f"{issuer}:{serial}")
+    try:
+        given = extensions.from_x509(old)
+    except ValueError:
+        raise issues.RENEWAL_DENIED.error() from None
+    return _issue(context, request, given, deed)
+
+
+def certify_server(context: SignerContext, verb: CertifyServer, deed: Deed) -> Issued:
+    """Issue a server's certificate for names that the signer's own settings allow. Raises DeniedError CA-033."""
+    deed.subject = ", ".join(verb.hosts)[:200]
+    for host in verb.hosts:
+        if host not in context.hosts:
+            raise issues.HOST_REFUSED.error(host=host[:100])
+    try:
+        key = serialization.load_der_public_key(verb.key)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        key = None
+    if not verb.hosts or not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
+        raise issues.SIGNER_REFUSED.error(reason="there is no key on the curve P-256, or no host")
+    authority = context.authority.newest()
+    signed = authority.sign_server(key, verb.hosts, deed.now)
+    deed.detail["serial"] = certificates.serial_text(signed)
+    return Issued(certificates.certificate_pem(signed), authority.pem, deed.now)
+
+
+def _issue(
+    context: SignerContext, request: x509.CertificateSigningRequest, given: dict[str, str], deed: Deed
+) -> Issued:
+    authority = context.authority.newest()
+    signed = authority.sign_node(request, deed.now, given, context.crl_url)
+    deed.detail["serial"] = certificates.serial_text(signed)
+    return Issued(certificates.certificate_pem(signed), authority.pem, deed.now, given)
+
+
+def _find_issued(context: SignerContext, pem: str) -> tuple[x509.Certificate, str]:
+    """The certificate, and the fingerprint of the trusted authority that issued it. Raises DeniedError CA-007."""
+    try:
+        old = x509.load_pem_x509_certificate(pem.encode())
+        issuer = context.authority.newest().find_issuer(old)
+    except (ValueError, UnsupportedAlgorithm):
+        raise issues.RENEWAL_DENIED.error() from None
+    if issuer is None or _is_authority(old):
+        raise issues.RENEWAL_DENIED.error()
+    return old, certificates.fingerprint(issuer)
+
+
+def _is_authority(certificate: x509.Certificate) -> bool:
+    try:
+        return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except (x509.ExtensionNotFound, ValueError):
+        return False
+
+
+def _check_proof(old: x509.Certificate, request: x509.CertificateSigningRequest, proof: str) -> None:
+    """Check that the key of the old certificate has signed the new request. Raises DeniedError CA-007."""
+    signed = request.public_bytes(serialization.Encoding.DER)
+    try:
+        key, signature = old.public_key(), base64.b64decode(proof, validate=True)
+        if isinstance(key, ec.EllipticCurvePublicKey):
+            key.verify(signature, signed, ec.ECDSA(hashes.SHA256()))
+        elif isinstance(key, rsa.RSAPublicKey):  # of a certificate that was imported from Puppet
+            key.verify(signature, signed, padding.PKCS1v15(), hashes.SHA256())
+        else:
+            raise issues.RENEWAL_DENIED.error()
+    except (ValueError, InvalidSignature, UnsupportedAlgorithm, binascii.Error):
+        raise issues.RENEWAL_DENIED.error() from None

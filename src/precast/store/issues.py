@@ -90,6 +90,13 @@ NO_DRIVER = Issue(
     "this installation of Precast cannot talk to PostgreSQL",
     "install the server parts: pip install 'precast[server]'",
 )
+DATABASE_NOT_TRUSTED = Issue(
+    "STORE-017",
+    Kind.UNAVAILABLE,
+    "the database server {location} is not trusted: {reason}",
+    "name the authority that issued its certificate with sslrootcert=FILE, and the host as its certificate does; "
+    "docs/howto/use-postgresql.md has the other modes",
+)
 
 NEWER_SCHEMA = Issue(
     "STORE-020",

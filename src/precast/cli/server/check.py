@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from precast.app.settings import ServerSettings
+from precast.base.confinement.confine import Measure
 from precast.cli.console.output import print_json, print_table
 from precast.cli.console.settings import load_settings
 
@@ -22,11 +23,24 @@ def run_check(args: argparse.Namespace) -> int:
 
     settings = load_settings(ServerSettings, args).values
     processes = asyncio.run(confinement.describe(settings))
+    connection = _describe_connection(settings.location)
     if args.json:
-        print_json({"level": settings.confinement.value, "processes": msgspec.to_builtins(processes)})
+        shown = {"level": settings.confinement.value, "processes": processes, "database": connection}
+        print_json(msgspec.to_builtins(shown))
     else:
-        print_table(["PROCESS", "RESTRICTS", "IN FORCE", "HOW"], list(_rows(processes)))
+        row = ("database", connection.name, "yes" if connection.is_enforced else "no", connection.how)
+        print_table(["PROCESS", "RESTRICTS", "IN FORCE", "HOW"], [*_rows(processes), row])
     return 1 if any(process.trouble for process in processes) else 0
+
+
+def _describe_connection(text: str) -> Measure:
+    """How the connection to the database is protected. Raises InputError STORE-001."""
+    from precast.store.engine import location, postgres_tls
+
+    parsed = location.parse(text)
+    if isinstance(parsed, location.SqliteLocation):
+        return Measure("connection", True, "a file on this machine")
+    return Measure("connection", not postgres_tls.find_weakness(parsed), postgres_tls.describe(parsed))
 
 
 def _rows(processes: "Sequence[ConfinedProcess]") -> Iterator[Row]:

@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 from precast.store import issues
 
 # The query parameters that may be shown. Any other name may be a misspelt "password".
-_SHOWN = {"host", "port", "user", "dbname", "database", "sslmode", "target_session_attrs"}
+_SHOWN = {"host", "port", "user", "dbname", "database", "sslmode", "sslrootcert", "target_session_attrs"}
 _HOST = re.compile(r"(\[[^]]*\]|[^]:[]*)(:[0-9]*)?")
 # psql also accepts this form.
 _KEYWORD_PASSWORD = re.compile(r"\bpass(word|file)\s*=", re.IGNORECASE)
@@ -28,6 +28,18 @@ class PostgresLocation(NamedTuple):
 
     url: str
 
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters after the question mark; the last one of a name counts, as in the driver."""
+        return dict(parse_qsl(urlsplit(self.url).query))
+
+    @property
+    def hosts(self) -> list[str]:
+        """The hosts that the address names: machines, or directories of Unix sockets. None of them means the driver's default."""
+        written = urlsplit(self.url).netloc.rpartition("@")[2]
+        listed = unquote(written) or self.parameters.get("host", "")
+        return [_without_port(host) for host in listed.split(",") if _without_port(host)]
+
     def __str__(self) -> str:
         parts = urlsplit(self.url)
         user = f"{parts.username}@" if parts.username else ""
@@ -37,6 +49,11 @@ class PostgresLocation(NamedTuple):
 
     def __repr__(self) -> str:
         return f"PostgresLocation({str(self)!r})"
+
+
+def _without_port(host: str) -> str:
+    found = _HOST.fullmatch(host)
+    return host if found is None else found[1].strip("[]")
 
 
 Location = SqliteLocation | PostgresLocation

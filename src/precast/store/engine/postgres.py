@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from precast.store import issues
-from precast.store.engine import durability, postgres_errors
+from precast.store.engine import durability, postgres_errors, postgres_tls
 from precast.store.engine.interface import (
     DatabaseFailed,
     TransactionFactory,
@@ -48,20 +48,24 @@ class PostgresEngine:
 
     @classmethod
     async def open(cls, location: PostgresLocation) -> "PostgresEngine":
-        """Connect. Raises UnavailableError STORE-003, and InputError if the server is too old or not durable."""
+        """Connect. Raises UnavailableError STORE-003 or STORE-017, and InputError if the server is too old or not durable."""
         try:
             # One connection now shows what is wrong. The pool itself connects on demand and has no minimum size: while the
             # server is unreachable, its attempts would only fill the log.
-            first = await asyncpg.connect(location.url, timeout=CONNECT_S)
+            context = postgres_tls.make_context(location)
+            first = await asyncpg.connect(location.url, ssl=context, timeout=CONNECT_S)
             version = first.get_server_version()
             await first.close(timeout=CONNECT_S)
         except (ValueError, *postgres_errors.DRIVER_ERRORS) as error:
+            if (untrusted := postgres_tls.explain(location, error)) is not None:
+                raise untrusted from error
             raise issues.CANNOT_OPEN.error(location=location, reason=postgres_errors.reason(error)) from error
         if version.major < NEEDED_VERSION:
             installed = f"{version.major}.{version.minor}"
             raise issues.TOO_OLD_ENGINE.error(engine="PostgreSQL", version=installed, needed=NEEDED_VERSION)
         pool = await asyncpg.create_pool(
             location.url,
+            ssl=context,
             min_size=0,
             max_size=COMMITTERS + READERS,
             timeout=CONNECT_S,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import asyncpg
 
 from precast.base.clock import AnchoredClock, from_micros
-from precast.store.engine import durability, postgres_errors
+from precast.store.engine import durability, postgres_errors, postgres_tls
 from precast.store.engine.location import PostgresLocation
 from precast.store.engine.wakeups import Wakeups
 
@@ -29,6 +29,7 @@ class PostgresWakeups(Wakeups):
     def __init__(self, location: PostgresLocation, server_id: str, clock: AnchoredClock | None) -> None:
         super().__init__()
         self._location = location
+        self._tls = postgres_tls.make_context(location)
         self._server_id = server_id
         self._clock = clock
         # A set of topics, not of messages, so the number of topics bounds it.
@@ -59,7 +60,7 @@ class PostgresWakeups(Wakeups):
 
     async def _serve(self) -> None:
         """Connect, then listen and send until the connection breaks."""
-        connection = await asyncpg.connect(self._location.url, timeout=10, command_timeout=10)
+        connection = await asyncpg.connect(self._location.url, ssl=self._tls, timeout=10, command_timeout=10)
         try:
             connection.add_termination_listener(lambda _: self._is_due.set())
             await connection.add_listener(CHANNEL, self._receive)

@@ -26,6 +26,7 @@ COMPUTING: Table = {
     "fstat": (5, 80), "lseek": (8, 62), "munmap": (11, 215), "mremap": (25, 216), "brk": (12, 214), "madvise": (28, 233),
     "futex": (202, 98), "sched_yield": (24, 124), "getpid": (39, 172), "gettid": (186, 178), "getppid": (110, 173),
     "getuid": (102, 174), "geteuid": (107, 175), "getgid": (104, 176), "getegid": (108, 177), "getgroups": (115, 158),
+    "getresuid": (118, 148), "getresgid": (120, 150),
     "clock_gettime": (228, 113), "clock_getres": (229, 114), "clock_nanosleep": (230, 115), "nanosleep": (35, 101),
     "gettimeofday": (96, 169), "time": (201, -1), "getrandom": (318, 278), "rt_sigaction": (13, 134),
     "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139), "sigaltstack": (131, 132), "exit": (60, 93),
@@ -52,7 +53,7 @@ WRITING: Table = {
     "creat": (85, -1), "mkdir": (83, -1), "mkdirat": (258, 34), "unlink": (87, -1), "unlinkat": (263, 35), "rmdir": (84, -1),
     "rename": (82, -1), "renameat": (264, 38), "renameat2": (316, 276), "link": (86, -1), "linkat": (265, 37),
     "symlink": (88, -1), "symlinkat": (266, 36), "ftruncate": (77, 46), "fallocate": (285, 47), "fsync": (74, 82),
-    "fdatasync": (75, 83), "pwrite64": (18, 68), "pwritev": (296, 70), "fchmod": (91, 52), "utimensat": (280, 88),
+    "fdatasync": (75, 83), "pwrite64": (18, 68), "pwritev": (296, 70), "fchmod": (91, 52),
     "copy_file_range": (326, 285), "sendfile": (40, 71),
 }  # fmt: skip
 # By path, these also reach files outside the allowed directories: Landlock does not govern the first, and truncation only from ABI 3 on.

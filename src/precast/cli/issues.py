@@ -43,6 +43,30 @@ NO_AUTHORITY_FILE = Issue(
     "cannot use {path} as the authority's certificate: {reason}",
     "copy authority/certificate.pem from the server's data directory",
 )
+AUDIT_BROKEN = Issue(
+    "CLI-022",
+    Kind.CONFLICT,
+    "the audit log is not intact: chain {chain}, entry {sequence}{entry}: {reason}{more}",
+    "compare with an exported copy or a backup, and find out who can write to the database",
+)
+BAD_HEADS = Issue(
+    "CLI-023",
+    Kind.INPUT,
+    "line {line} of {path} is not a head of the audit log",
+    "give a file that `precast audit heads` has written",
+)
+BAD_POSITION = Issue(
+    "CLI-024",
+    Kind.INPUT,
+    "{path} does not contain the position of an export",
+    "give the file that an earlier export has written, or a new name",
+)
+NO_ENTRY = Issue(
+    "CLI-029",
+    Kind.NOT_FOUND,
+    "the audit log has no entry with the id {id}",
+    "`precast audit --json` shows ids; --position FILE continues an earlier export",
+)
 NO_SERVER_PARTS = Issue(
     "CLI-025",
     Kind.INPUT,

@@ -116,6 +116,8 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "person_token": {"tokens"},
         "web_session": {"web_sessions"},
         "audit": {"audit"},
+        "audit_chain": {"audit"},
+        "audit_rate": {"audit"},
         "fact_inbox": {"facts"},
         "fact_set": {"facts"},
         "fact_volatile": {"facts"},

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from precast.store.engine.location import Location
 from precast.store.engine.query import Dialect, Query, Transaction
 from precast.store.identity import audit as audit_store
 from precast.store.identity.audit import AuditLog
+from precast.store.schema import backup
 from precast.wire.identity.audit import ChainChecker, ChainFault
 
 COUNT = 7
@@ -394,3 +396,34 @@ async def test_counts_of_past_hours_do_not_stay(database: Database, clock: Manua
         return int((yield Query("t.count", "SELECT count(*) FROM audit_rate")())[0][0])
 
     assert await database.read(count) == 1
+
+
+# backups
+
+
+async def test_restored_log_is_intact_and_continues_its_chain(
+    database: Database, empty_location: Location, clock: ManualClock, tmp_path: Path
+) -> None:
+    """What was written after the backup is lost, and an exported head shows that."""
+    log = await fill(database, 3)
+    (at_backup,) = await log.read_heads()
+    await backup.take(database, tmp_path / "backup")
+    await database.write(log.add, "person:ann", "run.start", "after the backup")
+    (later,) = await log.read_heads()
+    restored = await connect(empty_location, may_create=True, clock=clock)
+    await backup.restore(restored, tmp_path / "backup")
+    continued = log_of(restored)
+    assert await continued.read_heads() == [at_backup]
+    await restored.write(continued.add, "person:bob", "run.start", "after the restore")
+    assert await check(continued) == []
+    assert await check(continued, {at_backup.chain: {at_backup.sequence: at_backup.hash}}) == []
+    (fault,) = await check(continued, {later.chain: {later.sequence: later.hash}})
+    assert (fault.sequence, fault.reason) == (4, "it is not the entry that was exported as the head")
+    # The restored database refuses changes as the first one did.
+    with pytest.raises(ConflictError):
+        await restored.write(delete_all)
+    await restored.close()
+
+
+def delete_all() -> Transaction[None]:
+    yield Query("t.delete", "DELETE FROM audit")()

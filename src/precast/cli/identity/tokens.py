@@ -1,4 +1,4 @@
-"""`precast token` and `precast audit`: the tokens of people and of nodes to enrol, and the audit log, all on the server."""
+"""`precast token`: the tokens of people and of nodes to enrol, on the server."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ import msgspec
 from precast.cli import issues
 from precast.cli.console.client import add_connection, connect, segment
 from precast.cli.console.output import format_time, print_json, print_table
-from precast.wire.identity.bodies import ActionResult, AuditRow, NewEnrolmentToken, NewPersonToken, TokenBody, TokenRow
+from precast.wire.identity.bodies import ActionResult, NewEnrolmentToken, NewPersonToken, TokenBody, TokenRow
 
 Command = Callable[[argparse.Namespace], int]
 HOUR_S = 3600
@@ -31,12 +31,6 @@ def configure_token(parser: argparse.ArgumentParser) -> None:
     add_command(commands, "list", _list_tokens, "show all tokens, without their secrets")
     revoke = add_command(commands, "revoke", _revoke_token, "revoke a token")
     revoke.add_argument("id", metavar="ID")
-
-
-def configure_audit(parser: argparse.ArgumentParser) -> None:
-    add_connection(parser)
-    parser.add_argument("--limit", metavar="N", type=int, default=50, help="at most N rows (default: 50)")
-    parser.set_defaults(run=_audit)
 
 
 def add_extensions(parser: argparse.ArgumentParser) -> None:
@@ -100,12 +94,6 @@ def _list_tokens(args: argparse.Namespace) -> int:
 def _revoke_token(args: argparse.Namespace) -> int:
     result = connect(args).ask("DELETE", f"/v1/tokens/{segment(args.id)}", ActionResult)
     return print_result(args, result, f"revoked {args.id}")
-
-
-def _audit(args: argparse.Namespace) -> int:
-    entries = connect(args).list_pages("/v1/audit", AuditRow, "id", "before", args.limit)
-    rows = [(format_time(row.at), row.actor, row.action, row.target, format_pairs(row.detail)) for row in entries]
-    return print_rows(args, entries, ["AT", "ACTOR", "ACTION", "TARGET", "DETAIL"], rows)
 
 
 def print_rows(args: argparse.Namespace, values: object, heads: list[str], rows: Sequence[Sequence[object]]) -> int:

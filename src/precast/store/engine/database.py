@@ -1,5 +1,6 @@
 """The one small interface that hides whether SQLite or PostgreSQL is used: write in a transaction, read on a snapshot, be woken."""
 
+import socket
 from collections.abc import Callable
 from functools import partial
 from typing import ParamSpec, TypeVar
@@ -21,10 +22,14 @@ T = TypeVar("T")
 class Database:
     """An open database. The caller that opens it closes it."""
 
-    def __init__(self, engine: Engine, wakeups: Wakeups, clock: Clock, committers: int) -> None:
+    def __init__(
+        self, engine: Engine, wakeups: Wakeups, clock: Clock, committers: int, process_name: str | None = None
+    ) -> None:
+        """`process_name` distinguishes this process from others that write; the default is the name of the host."""
         self.engine = engine
         self.wakeups = wakeups
         self.clock = clock
+        self.process_name = process_name or socket.gethostname()
         self._group_commit = GroupCommit(engine, wakeups.publish, committers)
         self._group_commit.start()
         self._shared_reads = SharedReads(engine)

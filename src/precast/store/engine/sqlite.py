@@ -8,6 +8,7 @@ from the list of idle ones. Other processes may use the same file; a writer wait
 import asyncio
 import contextlib
 import errno
+import hashlib
 import os
 import sqlite3
 import stat
@@ -46,6 +47,11 @@ CHECKPOINT_PAGES = 4_000
 BUSY_STEP_S = 0.001
 # While the writer thread waits for a computation, it checks this often whether the engine is being closed.
 CLOSING_STEP_S = 0.2
+
+
+def _sha256_hex(text: str) -> str:
+    """For statements; PostgreSQL has a function of its own."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def compute_here(work: Callable[[], Any]) -> Any:
@@ -185,6 +191,7 @@ class SqliteEngine:
                 connection.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KB}")
                 connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
                 connection.execute("PRAGMA temp_store = MEMORY")
+                connection.create_function("sha256_hex", 1, _sha256_hex, deterministic=True)
         except BaseException:
             connection.close()
             raise

@@ -17,7 +17,7 @@ async def handler(call: Call) -> dict[str, str]:
 def declared() -> Routes:
     routes = Routes()
     nothing: Any = None
-    routes.collect(IdentityApi(nothing, nothing, nothing, nothing))
+    routes.collect(IdentityApi(nothing, nothing, nothing))
     routes.add(Route("GET", "/node", handler, NODE, "A test", dict[str, str]))
     return routes
 

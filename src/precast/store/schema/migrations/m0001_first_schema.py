@@ -2,6 +2,7 @@
 
 from precast.store.schema.migrations import Migration
 from precast.store.schema.migrations.first_schema import (
+    approvals,
     catalogs,
     code,
     facts,
@@ -29,11 +30,13 @@ MIGRATION = Migration(
         *query.TABLES,
         *reports.TABLES,
         *jobs.TABLES,
+        *approvals.TABLES,
     ),
     expand_only={
-        "SQLite": queue.SQLITE,
+        "SQLite": (*queue.SQLITE, *identity.SQLITE),
         "PostgreSQL": (
             *queue.POSTGRESQL,
+            *identity.POSTGRESQL,
             *facts.POSTGRESQL,
             *sessions.POSTGRESQL,
             *code.POSTGRESQL,

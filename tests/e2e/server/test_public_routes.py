@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import json
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,11 +10,15 @@ from typing import Any, NamedTuple
 import pytest
 import uvloop
 
+from lab.postgres import PostgresServer
+from precast import __version__
 from precast.api.http import openapi, reference_page
+from precast.api.http.quotas import RequestLimits
 from precast.base import https
-from precast.base.clock import SystemClock
+from precast.base.clock import ManualClock, SystemClock
 from tests.e2e.in_process import RunningServer, serving
-from tests.e2e.precast_command import DEADLINE_S
+from tests.e2e.precast_command import DEADLINE_S, assert_fine
+from tests.e2e.precast_server import Server, running
 
 
 class RawResponse(NamedTuple):
@@ -94,5 +99,63 @@ def test_page_has_a_compressed_form_and_a_tag_that_saves_the_next_transfer(tmp_p
                 assert (again.status, again.body) == (304, b"")
             assert (await get(place, path, If_None_Match='"other"')).status == 200
             assert plain.headers["vary"] == compressed.headers["vary"] == "Accept-Encoding"
+
+    run(story)
+
+
+# what strangers learn
+
+
+def enrolled(server: Server, root: Path, name: str) -> Path:
+    """Enrol a node; returns the directory of its key and certificate."""
+    assert_fine(server.enrol(root, name, server.read("token", "enrol", name)["token"]))
+    return root / "var/lib/precast/agent"
+
+
+def test_only_people_learn_what_is_wrong_with_the_database(tmp_path: Path) -> None:
+    with PostgresServer(is_in_memory=True) as postgres:
+        database = postgres.url(postgres.create_database())
+        with running(Server.init(tmp_path / "data", database)) as server:
+            node = enrolled(server, tmp_path / "node", "web1")
+            postgres.kill()
+            inside = [str(postgres.directory), "postgres", str(server.data), "socket", "connection to"]
+            body = json.dumps({"request": "x", "token": "pce1.a.b"}).encode()
+            responses = [
+                server.ask("GET", "/health/ready"),
+                server.ask("GET", "/v1/nodes", "pcu1.a.b"),
+                server.ask("GET", "/metrics", "pcu1.a.b"),
+                server.ask("POST", "/v1/enrolments", None, body),
+                server.ask("POST", "/v1/requests", None, body),
+                server.ask("POST", "/v1/web/session", None, b'{"token": "pcu1.a.b"}', headers={"X-Precast-Web": "1"}),
+                server.ask("GET", "/v1/catalog", node=node),
+                server.ask("GET", "/v1/session", node=node),
+            ]
+            for response in responses:
+                assert not [word for word in inside if word in json.dumps(response.body)], response
+            assert (responses[0].status, responses[0].body["code"]) == (503, "API-014")
+            assert server.ask("GET", "/health/live").status == 200
+            assert "[STORE-" in server.log, "the operators learn it"
+
+
+def test_responses_do_not_name_the_programs_behind_them(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with serving(tmp_path, SystemClock()) as place:
+            for path in ("/health/live", "/v1/reference", "/v1/openapi.json", "/v1/nothing", "/metrics"):
+                response = await get(place, path)
+                assert response.headers["server"] == "precast"
+                told = repr(response).lower()
+                assert not [word for word in ("aiohttp", "python", "uvloop", __version__) if word in told], path
+
+    run(story)
+
+
+def test_unknown_paths_are_charged_to_their_caller(tmp_path: Path) -> None:
+    async def story() -> None:
+        limits = RequestLimits(rate=1, stranger_burst_s=5)
+        clock = ManualClock(SystemClock().now())
+        async with serving(tmp_path, clock, limits) as place:
+            statuses = [(await get(place, f"/v1/nothing/{number}")).status for number in range(8)]
+            assert statuses == [404] * 5 + [429] * 3
+            assert (await get(place, "/health/ready")).status == 200
 
     run(story)

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from aiohttp import web
 
+from precast.api.http.responses import conceal
 from precast.api.http.routes import NodeCaller
 from precast.api.sessions import frames
 from precast.api.sessions.receive_budget import ReceiveBudget
@@ -333,7 +334,7 @@ class Connection:
         """End the connection because records could not be stored or acknowledged; the node sends them again."""
         if isinstance(error, PrecastError):
             log.warning("records of %s are not stored: %s", self.node.name, error)
-            self._end(session.CLOSE_UNSTORED, error.message)
+            self._end(session.CLOSE_UNSTORED, conceal(error).message)
         else:
             log.error("records of %s are not stored or not acknowledged", self.node.name, exc_info=error)
             self._end(session.CLOSE_UNSTORED, "internal error")

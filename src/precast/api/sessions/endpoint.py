@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from aiohttp import WSMsgType, web
 
+from precast.api.http.responses import conceal
 from precast.api.http.routes import NODE, Call, NodeCaller, route
 from precast.api.sessions.connection import Connection, SharedState
 from precast.api.sessions.messages import SessionMessages
@@ -140,10 +141,13 @@ class SessionEndpoint:
         try:
             accepted = await self._service.begin(start, hello)
         except PrecastError as error:
-            retry_s = 5.0 if error.consequence.retry else 300.0
-            refused = Refused(error.code, error.message, error.hint, retry_s)
+            shown = conceal(error)
+            if shown is not error:
+                log.warning("the session of %s cannot begin: %s", node.name, error)
+            retry_s = 5.0 if shown.consequence.retry else 300.0
+            refused = Refused(shown.code, shown.message, shown.hint, retry_s)
             await socket.send_bytes(session.encode(refused))
-            await socket.close(code=session.CLOSE_REFUSED, message=error.code.encode())
+            await socket.close(code=session.CLOSE_REFUSED, message=shown.code.encode())
             return None
         connection = Connection(
             socket,

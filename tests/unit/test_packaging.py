@@ -13,7 +13,14 @@ from precast.cli.main import build_parser
 
 PACKAGING = Path(__file__).resolve().parents[2] / "packaging"
 STAGES = ["local", "network", "config", "final"]
-UNITS = ["precast-agent.service", "precast-server.service", *(f"precast-boot-{stage}.service" for stage in STAGES)]
+# The exposure in tenths that `systemd-analyze security` may find at most. Agent and boot manage the whole machine as root.
+EXPOSURES = {
+    "precast-server.service": 12,
+    "precast-signer.service": 5,
+    "precast-agent.service": 95,
+    **{f"precast-boot-{stage}.service": 95 for stage in STAGES},
+}
+UNITS = list(EXPOSURES)
 MAN = PACKAGING / "man" / "precast-agent.8"
 
 
@@ -29,6 +36,40 @@ def test_unit_is_what_systemd_takes(tmp_path: Path, name: str) -> None:
     unit.write_text((PACKAGING / "systemd" / name).read_text().replace("/usr/bin/precast ", "/bin/true "))
     done = run("systemd-analyze", "verify", "--man=no", unit)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.needs("systemd-analyze")
+@pytest.mark.parametrize(("name", "tenths"), EXPOSURES.items())
+def test_unit_exposes_no_more_than_it_needs(name: str, tenths: int) -> None:
+    unit = PACKAGING / "systemd" / name
+    done = run("systemd-analyze", "security", "--offline=true", f"--threshold={tenths}", "--no-pager", unit)
+    assert done.returncode == 0, done.stdout.splitlines()[-1]
+
+
+def test_units_run_as_users_that_the_package_creates() -> None:
+    users = re.findall(r"^u +(\S+)", (PACKAGING / "sysusers.d/precast.conf").read_text(), re.MULTILINE)
+    for name in UNITS:
+        for user in re.findall(r"^(?:User|Group)=(.+)$", (PACKAGING / "systemd" / name).read_text(), re.MULTILINE):
+            assert user in users, name
+
+
+@pytest.mark.needs("systemd-sysusers")
+def test_users_of_the_package_can_be_created(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    done = run("systemd-sysusers", f"--root={tmp_path}", PACKAGING / "sysusers.d/precast.conf")
+    assert done.returncode == 0, done.stderr
+    created = {line.split(":")[0]: line.split(":") for line in (tmp_path / "etc/passwd").read_text().splitlines()}
+    assert set(created) == {"precast", "precast-agent", "precast-signer"}
+    assert all(fields[6].endswith("nologin") for fields in created.values())
+    groups = (tmp_path / "etc/group").read_text().splitlines()
+    assert next(line for line in groups if line.startswith("precast:")).endswith(":precast-signer")
+
+
+@pytest.mark.needs("systemd-tmpfiles")
+def test_directories_of_the_package_can_be_created(tmp_path: Path) -> None:
+    done = run("systemd-tmpfiles", "--create", f"--root={tmp_path}", PACKAGING / "tmpfiles.d/precast.conf")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert oct((tmp_path / "var/lib/precast").stat().st_mode) == "0o40755"
 
 
 @pytest.mark.parametrize("name", UNITS)

@@ -128,3 +128,21 @@ def test_server_starts_and_confines_within_the_restrictions_of_its_unit(open_dir
         "system calls": True,
         "network": True,
     }
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_servers_environment_is_hidden_from_other_processes_of_its_user(open_directory: Path) -> None:
+    """Defence in depth for the level `best`, and against every other program of the server's user."""
+    ordinary = [sys.executable, "-m", "lab.ordinary_user"]
+    made = precast("server", "init", "--data", open_directory / "data", prefix=ordinary)
+    assert made.code == 0, made
+    words = ["server", "--data", str(open_directory / "data"), "--listen", "127.0.0.1:0"]
+    with subprocess.Popen([*ordinary, PRECAST, *words], stdout=subprocess.PIPE, env=environment(), text=True) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline().startswith("serving on ")
+        script = f"import pathlib; pathlib.Path('/proc/{server.pid}/environ').read_bytes()"
+        read = subprocess.run(
+            [*ordinary, sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
+        )
+        server.terminate()
+    assert "PermissionError" in read.stderr

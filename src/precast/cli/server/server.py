@@ -99,8 +99,11 @@ def _serve(args: argparse.Namespace) -> int:
         raise issues.NO_SERVER_PARTS.error() from None
     from precast.app import root
     from precast.app.supervision import Supervisor
+    from precast.base.confinement import kernel
 
     settings = load_settings(ServerSettings, args).values
+    # No core dump and no process of the same user shows the memory and the environment, with the password of the database.
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     worker = None
 
     def announce(address: Address | None) -> None:

@@ -5,7 +5,17 @@ from datetime import timedelta
 
 from precast.services.identity import issues
 from precast.services.identity.signer.context import Deed, SignerContext
-from precast.services.identity.signer.messages import MAX_ITEMS, Crl, SignCrl, SignPolicy
+from precast.services.identity.signer.messages import (
+    MAX_ITEMS,
+    Crl,
+    Signature,
+    SignCrl,
+    SignOrder,
+    SignPolicy,
+    SignRelease,
+)
+from precast.wire.catalogs.release_pointer import release_text, signed_release_bytes
+from precast.wire.jobs.signed_orders import order_text, signed_order_bytes
 from precast.wire.nodes.policy import Policy, SignedPolicy, policy_text, signed_bytes
 
 # As long as a node's certificate: a node without contact to a server for this time runs in no-op mode.

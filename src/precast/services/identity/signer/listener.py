@@ -27,6 +27,8 @@ from precast.services.identity.signer.signer import Outcome, Signer
 
 log = logging.getLogger("precast.signer")
 
+_decoder = msgspec.msgpack.Decoder(Request)
+
 MAX_CONNECTIONS = 80  # of one user: more than the most workers of a server
 MAX_UNANSWERED = 256  # of one connection; further requests are not read until then
 MAX_BATCH = 256
@@ -88,9 +90,8 @@ class Listener:
             writer.transport.abort()
 
     async def _read_requests(self, reader: asyncio.StreamReader, connection: _Connection, peer: Peer) -> None:
-        decoder = msgspec.msgpack.Decoder(Request)
         while (data := await read_frame(reader, MAX_REQUEST_BYTES, READ_S)) is not None:
-            request = decoder.decode(data)
+            request = _decoder.decode(data)
             await connection.unanswered.acquire()
             self._waiting.put_nowait(_Waiting(request, peer, connection, self._clock.monotonic_s()))
 
@@ -122,7 +123,7 @@ def _send(waiting: _Waiting, outcome: Outcome) -> None:
         failure = Failure(outcome.kind.value, outcome.code, outcome.message, outcome.hint)
         answer = Answer(number, failure=failure)
     else:
-        answer = Answer(number, msgspec.Raw(msgspec.msgpack.encode(outcome)))
+        answer = Answer(number, msgspec.msgpack.encode(outcome))
     writer = waiting.connection.writer
     writer.write(encode_frame(answer))
     if writer.transport.get_write_buffer_size() > MAX_UNREAD_BYTES:

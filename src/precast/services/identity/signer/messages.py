@@ -8,6 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from precast.wire.catalogs.release_pointer import ReleasePointer
+from precast.wire.jobs.orders import ExecOrder
 from precast.wire.nodes.policy import Enforce, SignedPolicy
 
 # How many policies, or revocations, one request may contain.
@@ -262,5 +264,5 @@ class Answer(Body, frozen=True):
     """The answer to a request: a result, which the asker knows how to decode, or a failure."""
 
     number: int
-    result: msgspec.Raw = msgspec.Raw()
+    result: bytes = b""  # a message in MessagePack
     failure: Failure | None = None

@@ -1,0 +1,196 @@
+"""A server that an attacker has taken over cannot mint: with its database and its socket, each attempt is refused and logged."""
+
+import base64
+from collections.abc import Awaitable
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from precast.base.errors import PrecastError
+from precast.services.identity import extensions
+from precast.services.identity.authority import Authority
+from precast.services.identity.signer.messages import Credential, PolicyRecord, Revocation
+from precast.services.identity.signer.signer_log import verify
+from tests.component.identity.signer_socket import SocketSite, enrolment_record, serving
+
+
+def new_key() -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def request_of(name: str, key: ec.EllipticCurvePrivateKey | None = None) -> str:
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    made = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key or new_key(), hashes.SHA256())
+    return made.public_bytes(serialization.Encoding.PEM).decode()
+
+
+async def refused(site: SocketSite, attempt: Awaitable[object]) -> str:
+    """The error of an attempt, which the signer has logged."""
+    before = len(site.log())
+    with pytest.raises(PrecastError) as caught:
+        await attempt
+    line = site.log()[-1]
+    assert (len(site.log()), line.outcome) == (before + 1, "refused")
+    assert caught.value.code in line.reason
+    return caught.value.message
+
+
+async def test_certificate_for_a_name_that_no_token_allows_is_refused(tmp_path: Path) -> None:
+    async with serving(tmp_path) as site:
+        token, record, seal = await site.enrolment("web*")
+        changed = msgspec.structs.replace(record, pattern="*")
+        message = await refused(site, site.client.enrol(request_of("db1"), token, record, seal))
+        assert "does not enrol db1" in message
+        # The database belongs to the attacker, the seal does not.
+        assert "not sealed" in await refused(site, site.client.enrol(request_of("db1"), token, changed, seal))
+        text, unsealed = enrolment_record(site, "*", 1, {})
+        assert "not sealed" in await refused(site, site.client.enrol(request_of("db1"), text, unsealed, bytes(32)))
+        issued = await site.client.enrol(request_of("web1"), token, record, seal)
+        assert issued.record.node == "web1"
+
+
+async def test_extensions_that_the_token_does_not_have_are_refused(tmp_path: Path) -> None:
+    async with serving(tmp_path) as site:
+        token, record, seal = await site.enrolment("web1", pp_role="web")
+        more = msgspec.structs.replace(record, extensions={"pp_role": "database"})
+        assert "not sealed" in await refused(site, site.client.enrol(request_of("web1"), token, more, seal))
+        issued = await site.client.enrol(request_of("web1"), token, record, seal)
+        assert extensions.from_x509(x509.load_pem_x509_certificate(issued.pem.encode())) == {"pp_role": "web"}
+
+
+async def test_token_without_its_secret_or_used_up_or_expired_is_refused(tmp_path: Path) -> None:
+    async with serving(tmp_path) as site:
+        token, record, seal = await site.enrolment("*", uses=2)
+        guessed, _ = enrolment_record(site, "*", 1, {})
+        head, _, tail, fingerprint = token.split(".")
+        wrong = f"{head}.{record.id}.{guessed.split('.')[2]}.{fingerprint}"
+        assert tail not in wrong
+        await refused(site, site.client.enrol(request_of("web1"), wrong, record, seal))
+        key = new_key()
+        for _ in range(3):  # the same key asks again
+            await site.client.enrol(request_of("web1", key), token, record, seal)
+        await site.client.enrol(request_of("web2"), token, record, seal)
+        # The server's database says that uses are left; the signer counts for itself.
+        await refused(site, site.client.enrol(request_of("web3"), token, record, seal))
+        later = msgspec.structs.replace(record, expires_at=record.expires_at + timedelta(days=9), uses=99)
+        await refused(site, site.client.enrol(request_of("web3"), token, later, seal))
+
+
+async def test_revoked_token_is_refused_whatever_the_database_says(tmp_path: Path) -> None:
+    async with serving(tmp_path) as site:
+        token, record, seal = await site.enrolment("*", uses=9)
+        await site.client.revoke_token(record.id)
+        await refused(site, site.client.enrol(request_of("web1"), token, record, seal))
+        operator = await site.person("operator")
+        await site.client.revoke_token(operator.record.id)
+        assert "revoked" in await refused(site, site.client.approve(request_of("web1"), {}, operator))
+
+
+async def test_rights_of_people_cannot_be_invented(tmp_path: Path) -> None:
+    async with serving(tmp_path) as site:
+        viewer, operator = await site.person("viewer"), await site.person("operator")
+        limited = await site.person("admin", ["production"])
+        risen = Credential(viewer.token, msgspec.structs.replace(viewer.record, role="admin"), viewer.seal)
+        stolen = Credential(viewer.token, operator.record, operator.seal)
+        attempts = {
+            "nobody approved it": None,
+            "is not operator": viewer,
+            "not sealed": risen,
+            "not the one of its record": stolen,
+            "of the whole site": limited,
+        }
+        for reason, credential in attempts.items():
+            assert reason in await refused(site, site.client.approve(request_of("web1"), {}, credential))
+        _, record = enrolment_record(site, "*", 1, {})
+        assert "nobody" in await refused(site, site.client.seal_enrolment(record, None))
+        assert "is not admin" in await refused(site, site.client.seal_person(operator.record, operator))
+        assert "nobody" in await refused(site, site.client.seal_person(operator.record, None))
+        assert "is not admin" in await refused(site, site.client.rotate("prepare", "1", operator))
+        issued = await site.client.approve(request_of("web1"), {"pp_role": "web"}, operator)
+        assert issued.record.extensions == {"pp_role": "web"}
+        assert site.log()[-1].by == "person:a operator"
+
+
+async def test_policy_that_nobody_set_is_not_signed(tmp_path: Path) -> None:
+    async with serving(tmp_path) as site:
+        operator = await site.person("operator")
+        sealed = await site.client.seal_policies(["web1"], "never", [], 0, operator)
+        record = PolicyRecord("web1", sealed.serial, "never", [])
+        assert (await site.client.sign_policy(record, sealed.seals[0])).policy
+        for forged in (
+            msgspec.structs.replace(record, enforce="always"),
+            msgspec.structs.replace(record, node="db1"),
+            msgspec.structs.replace(record, serial=record.serial + 1),
+        ):
+            assert "not sealed" in await refused(site, site.client.sign_policy(forged, sealed.seals[0]))
+        assert "nobody" in await refused(site, site.client.seal_policies(["web1"], "always", [], 0, None))
+
+
+async def test_server_certificate_for_another_host_is_refused(tmp_path: Path) -> None:
+    async with serving(tmp_path, ("localhost", "precast.example.com")) as site:
+        key = new_key().public_key()
+        assert "bank.example.com" in await refused(
+            site, site.client.certify_server(key, ["localhost", "bank.example.com"])
+        )
+        await refused(site, site.client.certify_server(key, []))
+        assert await site.client.certify_server(key, ["precast.example.com"])
+
+
+async def test_renewal_needs_the_old_key_and_keeps_name_and_extensions(tmp_path: Path) -> None:
+    async with serving(tmp_path) as site:
+        token, record, seal = await site.enrolment("web1", pp_role="web")
+        key, new = new_key(), new_key()
+        issued = await site.client.enrol(request_of("web1", key), token, record, seal)
+
+        def proof(request: str, by: ec.EllipticCurvePrivateKey) -> str:
+            der = x509.load_pem_x509_csr(request.encode()).public_bytes(serialization.Encoding.DER)
+            return base64.b64encode(by.sign(der, ec.ECDSA(hashes.SHA256()))).decode()
+
+        same, other = request_of("web1", new), request_of("db1", new)
+        await refused(site, site.client.renew(same, issued.pem, proof(same, new)))
+        await refused(site, site.client.renew(other, issued.pem, proof(other, key)))
+        # An authority with the same name, and the authority's own certificate.
+        sibling = Authority.new(site.clock.now(), site.client.current.certificate.subject)
+        foreign = sibling.sign_node(x509.load_pem_x509_csr(request_of("web1", key).encode()), site.clock.now(), {})
+        pem = foreign.public_bytes(serialization.Encoding.PEM).decode()
+        await refused(site, site.client.renew(same, pem, proof(same, key)))
+        await refused(site, site.client.renew(same, site.client.current.pem, proof(same, key)))
+        renewed = await site.client.renew(same, issued.pem, proof(same, key))
+        assert (renewed.record.node, renewed.record.extensions) == ("web1", {"pp_role": "web"})
+        revoked = Revocation(issued.record.serial, issued.record.authority, site.clock.now(), issued.record.not_after)
+        await site.client.sign_crl([revoked], is_last=True)
+        await refused(site, site.client.renew(same, issued.pem, proof(same, key)))
+
+
+async def test_limits_bound_what_a_stolen_socket_can_ask_for(tmp_path: Path) -> None:
+    async with serving(tmp_path, per_minute={"enrol": 3}) as site:
+        token, record, seal = await site.enrolment("*", uses=100)
+        for number in range(3):
+            await site.client.enrol(request_of(f"web{number}"), token, record, seal)
+        assert "limit for enrol" in await refused(site, site.client.enrol(request_of("web9"), token, record, seal))
+
+
+async def test_log_is_a_chain_that_shows_every_change(tmp_path: Path) -> None:
+    async with serving(tmp_path) as site:
+        token, record, seal = await site.enrolment("*", uses=5)
+        for number in range(5):
+            await site.client.enrol(request_of(f"web{number}"), token, record, seal)
+        path = tmp_path / "signer" / "log.jsonl"
+        assert verify(path).lines == len(site.log())
+        lines = path.read_bytes().splitlines(keepends=True)
+        assert token.split(".")[2].encode() not in b"".join(lines)
+        for broken in (
+            [*lines[:2], *lines[3:]],
+            [*lines[:2], lines[2].replace(b"web", b"bad"), *lines[3:]],
+            [lines[1], lines[0], *lines[2:]],
+        ):
+            path.write_bytes(b"".join(broken))
+            with pytest.raises(PrecastError, match="broken"):
+                verify(path)
+        assert (path.stat().st_mode & 0o777) == 0o600

@@ -20,7 +20,7 @@ from precast.wire.identity.audit import ChainChecker, ChainFault, ChainHead, Cha
 from precast.wire.identity.bodies import AuditRow
 
 # Before every entry that a database can hold.
-BEFORE_ALL = -(10**17)
+BEFORE_ALL = -(10**16)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

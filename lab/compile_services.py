@@ -3,12 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
+from lab.document_signer import DocumentSigner
 from precast.base import digests
 from precast.base.ids import CountedIds, TimeOrderedIds
+from precast.services.approvals.approvals import RequestBook
+from precast.services.catalogs.approved_releases import ApprovedReleases
 from precast.services.catalogs.downloads import CatalogDownloads
 from precast.services.catalogs.previews import ReleasePreviews
+from precast.services.catalogs.release_pointer import ReleasePointers
 from precast.services.catalogs.release_policy import ReleasePolicy
 from precast.services.catalogs.release_service import ReleaseService
+from precast.services.catalogs.releases import Releases
 from precast.services.catalogs.skeletons import Skeletons
 from precast.services.code.file_trees import FileTree, TreeFile
 from precast.services.compile.changes import ChangeReasons
@@ -26,6 +31,7 @@ from precast.services.traces.constants import VersionConstants
 from precast.services.traces.costly_processes import CostlyLimits, CostlyProcesses
 from precast.services.traces.versions import Versions
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
+from precast.store.approvals.approvals import Approvals
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.staged import StagedCatalog
 from precast.store.code.blobs import Blobs
@@ -75,10 +81,14 @@ class CompileServices:
             TimeOrderedIds(database.clock),
         )
         targets = TargetService(KnownNodes(database, self.fleet, Sessions(database)), database.clock)
-        self.releases = ReleaseService(database, self.catalogs, targets, audit)
+        requests = RequestBook(database, Approvals(), audit, TimeOrderedIds(database.clock))
+        releases = Releases(database, self.catalogs, audit)
+        self.approved_releases = ApprovedReleases(self.catalogs, self.environments, releases, requests)
+        self.releases = ReleaseService(database, self.catalogs, targets, audit, self.approved_releases)
         skeletons = Skeletons(self.catalogs.documents)
         self.previews = ReleasePreviews(database, self.catalogs, targets, skeletons)
-        self.downloads = CatalogDownloads(database, self.catalogs, self.blobs, skeletons)
+        pointers = ReleasePointers(DocumentSigner(), database.clock)
+        self.downloads = CatalogDownloads(database, self.catalogs, self.blobs, skeletons, pointers)
         self._number = 0
 
     async def close(self) -> None:

@@ -5,6 +5,7 @@ from aiohttp import web
 from precast.api.http.ranges import send_content
 from precast.api.http.routes import NODE, OPERATOR, VIEWER, Call, Content, Document, NodeCaller, route
 from precast.api.nodes.nodes import TARGETS
+from precast.services.approvals import issues as approval_issues
 from precast.services.catalogs import issues as catalog_issues
 from precast.services.catalogs.downloads import CatalogDownloads
 from precast.services.catalogs.previews import ReleasePreviews
@@ -31,6 +32,7 @@ from precast.wire.catalogs.bodies import (
     ReleaseDone,
     StagedView,
 )
+from precast.wire.catalogs.release_pointer import HEADER
 from precast.wire.nodes.bodies import NodesAction
 
 _CHANGE_ERRORS = (*TARGETS, BAD_VALUE, UNPRINTABLE)
@@ -179,13 +181,13 @@ class CatalogsApi:
         "POST",
         "/v1/releases",
         OPERATOR,
-        "Release the staged catalogs of nodes",
+        "Release the staged catalogs of nodes, or request approval where their environment needs it",
         ReleaseDone,
         body=ReleaseBody,
-        errors=_CHANGE_ERRORS,
+        errors=(*_CHANGE_ERRORS, approval_issues.TOO_MANY),
     )
     async def release(self, call: Call) -> ReleaseDone:
-        return await self._releases.release(call.body, call.actor)
+        return await self._releases.release(call.body, call.actor, call.token)
 
     @route(
         "POST",
@@ -203,7 +205,7 @@ class CatalogsApi:
         "GET",
         "/v1/catalog",
         NODE,
-        "The released catalog of the calling node, byte for byte; 304 if the node has it already",
+        "The released catalog of the calling node, byte for byte, with its signed pointer; 304 if the node has it already",
         Document,
         errors=_NO_CATALOG,
         headers=("If-None-Match",),
@@ -212,13 +214,7 @@ class CatalogsApi:
         assert isinstance(call.caller, NodeCaller), "the route requires it"
         known = call.headers.get("If-None-Match", "").strip('"')
         download = await self._downloads.fetch(call.caller.name, known)
-        release = download.release
-        headers = {
-            "Precast-Environment": release.environment,
-            "Precast-Code-Version": release.version,
-            "Precast-Release": str(release.number),
-        }
-        return Document(release.digest, download.body, headers)
+        return Document(download.release.digest, download.body, {HEADER: download.pointer})
 
     @route(
         "GET",

@@ -1,6 +1,5 @@
 """Routes about environments and their content. A token that is limited to some environments opens the routes of these."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 from aiohttp import web
@@ -8,6 +7,7 @@ from aiohttp import web
 from precast.api.http import issues as api_issues
 from precast.api.http.ranges import send_content
 from precast.api.http.routes import ENVIRONMENT, OWN, Call, Content, person, route
+from precast.api.http.uploads import UploadPlaces, read_parts
 from precast.base import digests
 from precast.services.code import issues
 from precast.services.code.content import ContentScope, ContentService
@@ -24,18 +24,18 @@ from precast.wire.code.environments import (
     MissingAnswer,
     MissingBody,
     ReceivedAnswer,
+    ReleaseApprovalsBody,
     ReleasePolicyBody,
     RollbackBody,
 )
 
-# The longest pause between two parts of a request body.
-STALL_S = 30.0
 # Reading and checking a large tree is slow.
 DEPLOY_S = 280.0
 
 _TEXT_ERRORS = (BAD_VALUE, UNPRINTABLE)
 _VIEWER = person("viewer", ENVIRONMENT)
 _OPERATOR = person("operator", ENVIRONMENT)
+_ADMIN = person("admin", ENVIRONMENT)
 _PATH = "/v1/environments/{environment}"
 _NOT_FOUND = (issues.NO_ENVIRONMENT, issues.NO_VERSION, issues.MISSING_CONTENT)
 _TREE_ERRORS = (issues.BAD_TREE, issues.TREE_TOO_LARGE)
@@ -49,6 +49,7 @@ class EnvironmentsApi:
         self._blobs = Blobs(database)
         self._environments = environments
         self._content = content
+        self._uploads = UploadPlaces()
 
     @route(
         "GET",
@@ -92,7 +93,8 @@ class EnvironmentsApi:
     )
     async def receive(self, call: Call) -> ReceivedAnswer:
         check_name(call.path["environment"])
-        return ReceivedAnswer(await self._content.receive(_parts(call.body), _scope(call)))
+        async with self._uploads.place(call.actor):
+            return ReceivedAnswer(await self._content.receive(_parts(call.body), _scope(call)))
 
     @route(
         "GET",
@@ -148,10 +150,22 @@ class EnvironmentsApi:
         "Set whether staged catalogs are released automatically",
         EnvironmentRow,
         body=ReleasePolicyBody,
-        errors=(issues.BAD_POLICY, issues.NO_ENVIRONMENT),
+        errors=(issues.BAD_POLICY, issues.NO_ENVIRONMENT, issues.APPROVALS_AND_AUTOMATIC),
     )
     async def set_policy(self, call: Call) -> EnvironmentRow:
         return await self._environments.set_policy(call.path["environment"], call.body.policy, call.actor)
+
+    @route(
+        "POST",
+        f"{_PATH}/approvals",
+        _ADMIN,
+        "Set how many other people must approve a release in this environment",
+        EnvironmentRow,
+        body=ReleaseApprovalsBody,
+        errors=(issues.BAD_APPROVALS, issues.NO_ENVIRONMENT, issues.APPROVALS_AND_AUTOMATIC),
+    )
+    async def set_release_approvals(self, call: Call) -> EnvironmentRow:
+        return await self._environments.set_release_approvals(call.path["environment"], call.body.count, call.actor)
 
     @route(
         "GET",
@@ -180,13 +194,7 @@ def _number(text: str) -> int:
 async def _parts(request: web.BaseRequest) -> AsyncIterator[bytes]:
     """The parts of a request body as they are received. Raises InputError API-010 if the client stops sending."""
     try:
-        while True:
-            async with asyncio.timeout(STALL_S):
-                part = await request.content.readany()
-            if not part:
-                return
+        async for part in read_parts(request.content):
             yield part
-    except TimeoutError:
-        raise api_issues.TOO_SLOW.error(limit_s=STALL_S) from None
     except (web.RequestPayloadError, ConnectionError):
         raise issues.CONTENT_INCOMPLETE.error(reason="the connection ended") from None

@@ -9,18 +9,19 @@ import msgspec
 from precast.cli import issues
 from precast.cli.catalogs.catalog import print_change
 from precast.cli.console.client import Client, add_connection, connect
-from precast.cli.console.output import print_json
+from precast.cli.console.output import format_time, print_json
 from precast.cli.console.parser import declare_exits
 from precast.cli.jobs.options import duration_s
 from precast.cli.query.targets import add_targets, targets_of
 from precast.wire.catalogs.bodies import PreviewView, ReadinessBody, ReadinessView, ReleaseBody, ReleaseDone
 from precast.wire.nodes.bodies import NodesAction, TargetsBody
 
-SOME_SKIPPED, ALL_SKIPPED = 1, 4
+SOME_SKIPPED, ALL_SKIPPED, PENDING = 1, 4, 5
 EXITS = {
     SOME_SKIPPED: "some nodes were skipped; the others are served the new catalogs",
     ALL_SKIPPED: "every node was skipped: nothing was done",
 }
+RELEASE_EXITS = {**EXITS, PENDING: "the release, or a part of it, waits for the approval of other people"}
 WAIT = "2m"
 # The pause between two requests for the readiness of the nodes. A pause is at least four times as long as the request before it, so that
 # the server spends at most a fifth of its time on them.
@@ -44,7 +45,7 @@ def configure_release(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log")
     parser.set_defaults(run=_release)
-    declare_exits(parser, EXITS)
+    declare_exits(parser, RELEASE_EXITS)
 
 
 def configure_rollback(parser: argparse.ArgumentParser) -> None:
@@ -126,6 +127,15 @@ def _print_result(args: argparse.Namespace, result: ReleaseDone, verb: str) -> i
         print(
             f"{_nodes(len(result.released))} {verb}, {len(result.unchanged)} unchanged, {len(result.left_out)} skipped"
         )
+        for pending in result.pending:
+            people = "1 other person" if pending.needed == 1 else f"{pending.needed} other people"
+            print(
+                f"the release of {_nodes(pending.nodes)} of {pending.environment} waits for the approval of {people},"
+                f" operators of {pending.environment}, until {format_time(pending.expires_at)}:"
+                f" `precast approval approve {pending.request}`"
+            )
+    if result.pending:
+        return PENDING
     if not result.left_out:
         return 0
     return SOME_SKIPPED if result.released or result.unchanged else ALL_SKIPPED

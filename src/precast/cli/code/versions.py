@@ -1,4 +1,4 @@
-"""`precast env list|show|diff|rollback|policy`: the current and earlier versions of environments, and how they differ."""
+"""`precast env list|show|diff|rollback|policy|approvals`: the current and earlier versions of environments, and how they differ."""
 
 import argparse
 import difflib
@@ -17,6 +17,7 @@ from precast.wire.code.environments import (
     EnvironmentView,
     FileChange,
     FileRow,
+    ReleaseApprovalsBody,
     ReleasePolicyBody,
     RollbackBody,
     VersionRow,
@@ -54,6 +55,9 @@ def configure(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     policy = add("policy", _set_policy, "set whether compiled catalogs are released by hand or automatically")
     policy.add_argument("environment", metavar="NAME")
     policy.add_argument("policy", metavar="manual|automatic", choices=["manual", "automatic"])
+    approvals = add("approvals", _set_approvals, "set how many other people must approve a release")
+    approvals.add_argument("environment", metavar="NAME")
+    approvals.add_argument("count", metavar="COUNT", type=int, help="0: a release needs no approval")
 
 
 def _path(args: argparse.Namespace) -> str:
@@ -83,6 +87,8 @@ def _show(args: argparse.Namespace) -> int:
         print_json(msgspec.to_builtins(view))
         return 0
     print(f"{view.name}: {view.files} files, {view.size} bytes; compiled catalogs are released by policy {view.policy}")
+    if view.release_approvals:
+        print(_approvals_text(view.release_approvals))
     print()
     rows = [("*" if row.number == view.current.number else "", *_cells(row)) for row in view.versions]
     print_table(["", "NUMBER", "VERSION", "DEPLOYED", "BY", "SOURCE"], rows)
@@ -148,6 +154,21 @@ def _roll_back(args: argparse.Namespace) -> int:
     else:
         print(f"{now.environment}: nothing to do, version {now.number} ({now.version[:12]}) has these files already")
     return 0
+
+
+def _set_approvals(args: argparse.Namespace) -> int:
+    row = connect(args).ask("POST", f"{_path(args)}/approvals", EnvironmentRow, ReleaseApprovalsBody(args.count))
+    if args.json:
+        print_json(msgspec.to_builtins(row))
+    else:
+        print(f"{row.name}: {_approvals_text(row.release_approvals)}")
+    return 0
+
+
+def _approvals_text(count: int) -> str:
+    if not count:
+        return "a release needs no approval"
+    return f"a release needs the approval of {count} other {'person' if count == 1 else 'people'}"
 
 
 def _set_policy(args: argparse.Namespace) -> int:

@@ -20,10 +20,12 @@ NAMES_SHOWN = 20
 
 
 class ReleaseCause(NamedTuple):
-    """Who releases, and why."""
+    """Who releases, and why; and the request with the people who approved it, if it needed approval."""
 
     actor: str
     why: str
+    request: str = ""
+    approved_by: tuple[str, ...] = ()
 
 
 class Releases:
@@ -64,7 +66,8 @@ class Releases:
         yield from self._catalogs.released.release(releases)
         nodes = [release.node for release in releases]
         target = nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes"
+        approval = {"request": cause.request, "approved_by": list(cause.approved_by)} if cause.request else {}
         yield from self._audit.add(
-            cause.actor, action, target, why=cause.why, nodes=nodes[:NAMES_SHOWN], count=len(nodes)
+            cause.actor, action, target, why=cause.why, nodes=nodes[:NAMES_SHOWN], count=len(nodes), **approval
         )
         return nodes

@@ -40,7 +40,9 @@ from precast.wire.code.environments import (
     VersionRow,
 )
 
-POLICIES = ("manual", "automatic")
+AUTOMATIC = "automatic"
+POLICIES = ("manual", AUTOMATIC)
+MAX_APPROVALS = 10
 HISTORY = 50
 PAGE = 500
 MAX_TRIES = 3
@@ -82,7 +84,8 @@ class EnvironmentService:
         size = sum(file.size for file in tree.files.values())
         rows = [_version_row(version) for version in versions]
         current = _version_row(environment.current)
-        return EnvironmentView(name, environment.policy, current, len(tree.files), size, rows)
+        approvals = environment.release_approvals
+        return EnvironmentView(name, environment.policy, current, len(tree.files), size, rows, approvals)
 
     async def deploy(self, name: str, body: DeployBody, actor: str, readable: Sequence[str]) -> DeployAnswer:
         """Make a tree current, if its content is stored and visible to the caller, and its code has no errors.
@@ -136,6 +139,15 @@ class EnvironmentService:
         if policy not in POLICIES:
             raise issues.BAD_POLICY.error(policy=repr(policy[:80]))
         return _row(await self._database.write(self._set_policy, name, policy, actor))
+
+    async def set_release_approvals(self, name: str, count: int, actor: str) -> EnvironmentRow:
+        """Set how many other people must approve a release.
+
+        Raises InputError ENV-026, NotFoundError ENV-005, ConflictError ENV-027 while releases are automatic.
+        """
+        if not 0 <= count <= MAX_APPROVALS:
+            raise issues.BAD_APPROVALS.error(count=count, most=MAX_APPROVALS)
+        return _row(await self._database.write(self._set_release_approvals, name, count, actor))
 
     async def compare(self, name: str, before: int, after: int) -> DifferenceAnswer:
         """Compare two versions. As `after`, 0 means the current version; as `before`, the version that precedes the other.
@@ -227,8 +239,23 @@ class EnvironmentService:
         return environment.current, is_new
 
     def _set_policy(self, name: str, policy: str, actor: str) -> Transaction[Environment]:
+        yield from self._environments.lock(name)
+        environment, _ = yield from self._find(name)
+        if policy == AUTOMATIC and environment.release_approvals:
+            raise issues.APPROVALS_AND_AUTOMATIC.error(environment=name)
         if (yield from self._environments.set_policy(name, policy)):
             yield from self._audit.add(actor, "environment.policy", name, policy=policy)
+        environment, _ = yield from self._find(name)
+        return environment
+
+    def _set_release_approvals(self, name: str, count: int, actor: str) -> Transaction[Environment]:
+        yield from self._environments.lock(name)
+        environment, _ = yield from self._find(name)
+        if count and environment.policy == AUTOMATIC:
+            raise issues.APPROVALS_AND_AUTOMATIC.error(environment=name)
+        if (yield from self._environments.set_release_approvals(name, count)):
+            before = environment.release_approvals
+            yield from self._audit.add(actor, "environment.approvals", name, before=before, after=count)
         environment, _ = yield from self._find(name)
         return environment
 
@@ -270,7 +297,8 @@ def _version_row(version: EnvironmentVersion) -> VersionRow:
 
 
 def _row(environment: Environment) -> EnvironmentRow:
-    return EnvironmentRow(environment.name, environment.policy, _version_row(environment.current))
+    current = _version_row(environment.current)
+    return EnvironmentRow(environment.name, environment.policy, current, environment.release_approvals)
 
 
 def _file_row(file: TreeFile | None) -> FileRow | None:

@@ -88,8 +88,8 @@ BAD_VERSION_NUMBER = Issue(
 BAD_REPOSITORY = Issue(
     "ENV-020",
     Kind.INPUT,
-    "{repository} is not a git repository that this server can fetch from",
-    "give https://…, ssh://…, USER@HOST:PATH, or the absolute path of a local one",
+    "{repository} is not a git repository that can be fetched from here: {reason}",
+    "give https://…, ssh://… or USER@HOST:PATH; a server's settings code_directories and code_hosts allow more",
 )
 BAD_REF = Issue(
     "ENV-021", Kind.INPUT, "{ref} is not a valid branch, tag or commit", "give its plain name, as in main or v1.2"
@@ -114,4 +114,52 @@ HOOK_TOO_OFTEN = Issue(
     Kind.LIMITED,
     "the hook of {environment} is called more than {limit} times a minute",
     "earlier calls already deploy the pushed commits",
+)
+BAD_APPROVALS = Issue(
+    "ENV-026", Kind.INPUT, "a release cannot need {count} approvals", "give a number from 0 to {most}"
+)
+APPROVALS_AND_AUTOMATIC = Issue(
+    "ENV-027",
+    Kind.CONFLICT,
+    "{environment} cannot release automatically and need approvals for releases",
+    "choose one: `precast env policy {environment} manual`, or `precast env approvals {environment} 0`",
+)
+NOT_SIGNED = Issue(
+    "ENV-028",
+    Kind.DENIED,
+    "{what} is not deployed: {reason}",
+    "sign it with an allowed key (`git commit -S`, `git tag -s`) and push it; `precast env signing` shows the keys",
+)
+BAD_SIGNING = Issue(
+    "ENV-029",
+    Kind.INPUT,
+    "such signatures cannot be required: {reason}",
+    "require commit or tag, with an allowed-signers file of ssh or public keys of GPG",
+)
+CANNOT_VERIFY = Issue(
+    "ENV-040",
+    Kind.UNAVAILABLE,
+    "the signature could not be verified: {reason}",
+    "the previous version stays in use; install git, openssh-client and gnupg on the server",
+)
+SIGNED_ONLY = Issue(
+    "ENV-041",
+    Kind.DENIED,
+    "{environment} takes only code whose {required} is signed, and {source} cannot show that",
+    "push it, then deploy it from its repository: `precast env deploy {environment} --from-repository`",
+)
+NO_REPOSITORY = Issue(
+    "ENV-042",
+    Kind.NOT_FOUND,
+    "this server knows no repository of {environment}",
+    "name it in the hooks file; see docs/howto/deploy-code.md",
+)
+FETCH_FAILED = Issue(
+    "ENV-036",
+    Kind.UNAVAILABLE,
+    "cannot fetch {repository}: {reason}",
+    "the limits of a fetch are those of docs/explanation/limits.md; a smaller repository, or fewer modules, stay below them",
+)
+BAD_CODE_COMMIT = Issue(
+    "ENV-037", Kind.INPUT, "{commit} is not the name of a commit", "restore Puppetfile.lock from version control, or remove it"
 )

@@ -18,7 +18,8 @@ MANUAL = "manual"
 CURRENT = Query(
     "environments.current",
     """
-    SELECT e.name, v.number, v.version, v.source, v.commit_id, v.deployed_by, v.deployed_at, e.policy
+    SELECT e.name, v.number, v.version, v.source, v.commit_id, v.deployed_by, v.deployed_at, e.policy,
+        e.release_approvals
     FROM environment AS e JOIN environment_version AS v ON v.environment = e.name AND v.number = e.number
     WHERE e.name = :environment
     """,
@@ -26,7 +27,8 @@ CURRENT = Query(
 LIST = Query(
     "environments.list",
     """
-    SELECT e.name, v.number, v.version, v.source, v.commit_id, v.deployed_by, v.deployed_at, e.policy
+    SELECT e.name, v.number, v.version, v.source, v.commit_id, v.deployed_by, v.deployed_at, e.policy,
+        e.release_approvals
     FROM environment AS e JOIN environment_version AS v ON v.environment = e.name AND v.number = e.number
     WHERE e.name > :after ORDER BY e.name LIMIT :limit
     """,
@@ -67,6 +69,13 @@ ADD_VERSION = Query(
     """
     INSERT INTO environment_version (environment, number, version, source, commit_id, deployed_by, deployed_at)
     VALUES (:environment, :number, :version, :source, :commit_id, :deployed_by, :now)
+    """,
+)
+SET_RELEASE_APPROVALS = Query(
+    "environments.set_release_approvals",
+    """
+    UPDATE environment SET release_approvals = :count WHERE name = :environment AND release_approvals <> :count
+    RETURNING name
     """,
 )
 SET_POLICY = Query(
@@ -119,6 +128,7 @@ class Environment(msgspec.Struct, frozen=True):
 
     current: EnvironmentVersion
     policy: str
+    release_approvals: int = 0  # how many other people must approve a release
 
     @property
     def name(self) -> str:
@@ -201,6 +211,10 @@ class Environments:
         """Set the release policy; False if it is set already, or the environment does not exist."""
         return bool((yield SET_POLICY(environment=name, policy=policy)))
 
+    def set_release_approvals(self, name: str, count: int) -> Transaction[bool]:
+        """Set how many people must approve a release; False if it is set already, or the environment does not exist."""
+        return bool((yield SET_RELEASE_APPROVALS(environment=name, count=count)))
+
     def list_oldest(self, name: str, keep: int, limit: int) -> Transaction[list[int]]:
         """List the numbers beyond the newest `keep`, the oldest first."""
         return [row[0] for row in (yield OLDEST(environment=name, keep=keep, limit=limit))]
@@ -233,5 +247,5 @@ def _version(row: Row) -> EnvironmentVersion:
 
 
 def _environment(row: Row) -> Environment:
-    *version, policy = row
-    return Environment(_version(version), policy)
+    *version, policy, approvals = row
+    return Environment(_version(version), policy, approvals)

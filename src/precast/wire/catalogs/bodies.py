@@ -110,12 +110,24 @@ class ReleaseBody(msgspec.Struct, frozen=True):
     why: str = ""
 
 
+class PendingApproval(msgspec.Struct, frozen=True):
+    """A request for the release of some nodes, which other people must approve."""
+
+    request: str
+    environment: str
+    needed: int
+    expires_at: datetime
+    nodes: int
+    digest: str
+
+
 class ReleaseDone(msgspec.Struct, frozen=True):
-    """The outcome of a release or rollback, by node."""
+    """The outcome of a release or rollback, by node; `pending` are the requests of environments that need approvals."""
 
     released: list[str]
     unchanged: list[str]
     left_out: dict[str, str]
+    pending: list[PendingApproval] = []
 
 
 class ParameterView(msgspec.Struct, frozen=True):

@@ -45,6 +45,12 @@ class ReleasePolicyBody(msgspec.Struct, frozen=True):
     policy: str
 
 
+class ReleaseApprovalsBody(msgspec.Struct, frozen=True):
+    """How many other people must approve a release; 0 means none."""
+
+    count: int
+
+
 class VersionRow(msgspec.Struct, frozen=True):
     """A version of an environment, as lists show it."""
 
@@ -63,6 +69,7 @@ class EnvironmentRow(msgspec.Struct, frozen=True):
     name: str
     policy: str
     current: VersionRow
+    release_approvals: int = 0
 
 
 class EnvironmentView(msgspec.Struct, frozen=True):
@@ -74,6 +81,7 @@ class EnvironmentView(msgspec.Struct, frozen=True):
     files: int
     size: int
     versions: list[VersionRow]
+    release_approvals: int = 0
 
 
 class DeployAnswer(msgspec.Struct, frozen=True):

@@ -40,7 +40,8 @@ TABLES = (
         version    TEXT NOT NULL REFERENCES blob (digest),   -- the digest of its file tree
         number     {int} NOT NULL,
         policy     TEXT NOT NULL,        -- manual, automatic
-        changed_at {int} NOT NULL
+        changed_at {int} NOT NULL,
+        release_approvals {int} NOT NULL DEFAULT 0    -- how many other people must approve a release
     ){strict}
     """,
     """

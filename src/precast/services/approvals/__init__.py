@@ -1,0 +1,1 @@
+"""Approvals: what one person requests, other people must approve."""

@@ -1,0 +1,100 @@
+"""Releases that more than one person must want: what a request proposes, and what happens when it is granted.
+
+The digest of a request covers each node with the catalog that it is served and the catalog that it would be served. If one of them is
+another by the time of the last approval, people approved something else, and nothing is released.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from precast.base import digests
+from precast.services.approvals.approvals import Participant, Proposal, RequestBook
+from precast.services.catalogs.releases import ReleaseCause, Releases
+from precast.services.catalogs.staged_selection import StagedSelection, select_staged
+from precast.store.approvals.approvals import ApprovalRequest
+from precast.store.catalogs.catalogs import Catalogs
+from precast.store.catalogs.staged import StagedCatalog
+from precast.store.code.environments import Environments
+from precast.store.engine.query import Transaction
+
+RELEASE = "release"
+
+
+class _Payload(msgspec.Struct, frozen=True):
+    nodes: list[str] = []
+
+
+class ApprovedReleases:
+    """Requests releases of environments that need approvals, and carries out those that are granted."""
+
+    role = "operator"
+
+    def __init__(
+        self, catalogs: Catalogs, environments: Environments, releases: Releases, requests: RequestBook
+    ) -> None:
+        self._catalogs, self._environments = catalogs, environments
+        self._releases, self._requests = releases, requests
+
+    def split_by_approval(
+        self, selection: StagedSelection
+    ) -> Transaction[tuple[list[StagedCatalog], dict[str, tuple[int, list[StagedCatalog]]]]]:
+        """Split what would be released: what needs no approval, and by environment what does, with how many people it needs."""
+        free: list[StagedCatalog] = []
+        bound: dict[str, tuple[int, list[StagedCatalog]]] = {}
+        for name in sorted({catalog.environment for catalog in selection.fresh}):
+            environment = yield from self._environments.find(name)
+            needed = environment.release_approvals if environment is not None else 0
+            own = [catalog for catalog in selection.fresh if catalog.environment == name]
+            if needed:
+                bound[name] = needed, own
+            else:
+                free += own
+        return free, bound
+
+    def request(
+        self,
+        environment: str,
+        needed: int,
+        selection: StagedSelection,
+        staged: Sequence[StagedCatalog],
+        requested_by: Participant,
+        why: str,
+    ) -> Transaction[ApprovalRequest]:
+        """Request the release of these staged catalogs."""
+        nodes = [catalog.node for catalog in staged]
+        count = nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes"
+        versions = sorted({catalog.version[:12] for catalog in staged})
+        subject = f"release of {count} with version {', '.join(versions[:3])} of the code"
+        payload = msgspec.json.encode(_Payload(nodes))
+        proposal = Proposal(RELEASE, environment, subject, _digest(selection, staged), payload, needed)
+        return (yield from self._requests.add(proposal, requested_by, why))
+
+    def perform(self, request: ApprovalRequest, approved_by: Sequence[str]) -> Transaction[str | None]:
+        nodes = self.concerned_nodes(request)
+        # The lock keeps decisions and other releases away from these nodes until the commit.
+        yield from self._catalogs.staged.lock_chains(nodes)
+        selection = yield from select_staged(self._catalogs, nodes, None)
+        own = [catalog for catalog in selection.fresh if catalog.environment == request.environment]
+        if _digest(selection, own) != request.digest:
+            return None
+        cause = ReleaseCause(request.requested_by, request.why, request.id, tuple(approved_by))
+        released = yield from self._releases.release_staged(own, cause)
+        return f"released to {len(released)} node{'' if len(released) == 1 else 's'}"
+
+    def concerned_nodes(self, request: ApprovalRequest) -> Sequence[str]:
+        return msgspec.json.decode(request.payload, type=_Payload).nodes
+
+
+def _digest(selection: StagedSelection, staged: Sequence[StagedCatalog]) -> str:
+    """The digest of the change: for each node the catalog that it is served, and the one that it would be served."""
+    return digests.of_value(
+        [
+            [
+                catalog.node,
+                selection.served[catalog.node].digest if catalog.node in selection.served else None,
+                catalog.digest,
+            ]
+            for catalog in sorted(staged, key=lambda catalog: catalog.node)
+        ]
+    )

@@ -7,10 +7,10 @@ SHORT := -m "not soak"
 # Most tests wait for disks, sockets and processes, so more of them than cores run at once.
 PARALLEL := -n 3 --dist worksteal
 
-.PHONY: help venv bytecode demo quick test check unit coverage soak fuzz bench peers lock docs clean
+.PHONY: help venv bytecode demo quick test check unit coverage soak fuzz bench peers lock sbom audit-dependencies docs clean
 
 help:  ## what can be made
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 20
 
 venv: $(READY)  ## .venv with what server, tests and benches need
 
@@ -69,6 +69,12 @@ peers: venv  ## other tools that benches measure beside us, into .venv-peers
 lock: venv  ## lock the newest dependencies, with hashes and without addresses
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --upgrade \
 	  --python-version 3.11 --extra server --group dev pyproject.toml -o requirements.lock
+
+sbom: venv  ## the software bills of materials of agent and server (CycloneDX), into dist
+	@$(BIN)/python -m tools.sbom
+
+audit-dependencies: venv  ## check the locked packages for known vulnerabilities; fails if the index does not publish them
+	@$(BIN)/python -m tools.audit_dependencies
 
 docs: venv  ## write the generated reference
 	$(BIN)/python tools/reference.py

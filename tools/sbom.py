@@ -78,10 +78,10 @@ def _licences(name: str) -> list[dict[str, Any]]:
         stated = metadata.metadata(name)
     except metadata.PackageNotFoundError:
         return []
-    if expression := stated.get("License-Expression"):
-        return [{"expression": expression}]
+    if "License-Expression" in stated:
+        return [{"expression": stated["License-Expression"]}]
     classified = [line.removeprefix(_CLASSIFIER) for line in stated.get_all("Classifier", []) if _CLASSIFIER in line]
-    written = (stated.get("License") or "").strip()
+    written = stated["License"].strip() if "License" in stated else ""
     # Some packages put the whole text of the licence there.
     names = classified or ([written] if written and "\n" not in written else [])
     return [{"license": {"name": text}} for text in names]

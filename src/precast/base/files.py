@@ -22,6 +22,25 @@ def write_owned(path: Path, data: bytes, mode: int, owner: tuple[int, int]) -> N
     _replace(path, data, mode, owner if os.geteuid() == 0 else None)
 
 
+def make_private_directory(path: Path) -> None:
+    """Create a directory that only its owner may enter (0700), or correct its mode. Missing parents get 0755. Raises OSError.
+
+    The mode of an existing directory is corrected too: another program, or a careless umask, may have created it.
+    """
+    for parent in reversed(path.parents):
+        with contextlib.suppress(FileExistsError):
+            parent.mkdir(mode=0o755)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        status = os.fstat(handle)
+        if status.st_mode & 0o077 and status.st_uid == os.geteuid():
+            os.fchmod(handle, status.st_mode & 0o7700)
+    finally:
+        os.close(handle)
+
+
 def _umask() -> int:
     """Read the umask, which is only possible by setting it. A file that another thread creates meanwhile is at most too private."""
     mask = os.umask(0o077)

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from precast.base.errors import NotFoundError
 from precast.boot.modules import user_entries
 from precast.boot.sources import documents
 from precast.boot.sources.machine import MAX_FILE_BYTES
 from precast.boot.userdata import merge
-from precast.resources.files import safe_paths
+from precast.resources.files import safe_reads
 
 FILE, DIRECTORY = "/etc/cloud/cloud.cfg", "/etc/cloud/cloud.cfg.d"
 # Our source name → cloud-init's name for it, and the key of its address.
@@ -28,12 +29,15 @@ def read(root: Path) -> dict[str, Any]:
     """
     base = "" if root == Path("/") else str(root)
     config: dict[str, Any] = {}
-    for path in [Path(safe_paths.resolve(base, FILE, is_followed=True)), *_list_parts(base)]:
+    parents = safe_reads.root_parents(base)
+    parts = [f"{DIRECTORY}/{name}" for name in safe_reads.list_names(parents, DIRECTORY) if name.endswith(".cfg")]
+    for path in (FILE, *parts):
         try:
-            data = path.read_bytes()[: MAX_FILE_BYTES + 1]
-        except OSError:
+            content = safe_reads.read_file(parents, path, max_bytes=MAX_FILE_BYTES)
+        except (OSError, NotFoundError):
             continue
-        config = merge.fill(documents.read_map(str(path), data), config)
+        if content is not None:
+            config = merge.fill(documents.read_map(path, content.data), config)
     return user_entries.add_default_user(config, root)
 
 
@@ -64,12 +68,3 @@ def read_addresses(config: Mapping[str, Any]) -> dict[str, str]:
         if isinstance(address, str) and address:
             addresses[name] = address
     return addresses
-
-
-def _list_parts(base: str) -> list[Path]:
-    directory = Path(safe_paths.resolve(base, DIRECTORY, is_followed=True))
-    try:
-        names = sorted(each.name for each in directory.iterdir() if each.suffix == ".cfg")
-    except OSError:
-        return []
-    return [Path(safe_paths.resolve(base, f"{DIRECTORY}/{name}", is_followed=True)) for name in names]

@@ -10,11 +10,11 @@ import pwd
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from pathlib import Path
 from typing import NamedTuple
 
 from precast.resources import issues_system
 from precast.resources.contract import CommandResult, ManagedNode
+from precast.resources.files import safe_reads
 
 KIND = "accounts"
 _EPOCH = date(1970, 1, 1)
@@ -109,13 +109,12 @@ def _lines(node: ManagedNode, path: str, fields: int, is_secret: bool = False) -
     Without root the secret file is unreadable and counts as empty.
     """
     try:
-        text = Path(node.path(path)).read_bytes().decode(errors="surrogateescape")
-    except FileNotFoundError:
-        return []
+        found = safe_reads.read_file(safe_reads.node_parents(node), path)
     except OSError as error:
         if is_secret and isinstance(error, PermissionError):
             return []
         raise issues_system.UNREADABLE.error(path=path, reason=error.strerror) from None
+    text = "" if found is None else found.data.decode(errors="surrogateescape")
     entries = (line.split(":") for line in text.split("\n") if line and line[0] not in "#+-")
     return [entry for entry in entries if len(entry) >= fields]
 

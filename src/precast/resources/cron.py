@@ -103,12 +103,12 @@ class Cron(PropertyHandler):
 
     def apply(self, change: Change) -> None:
         """Write the whole job with the first of several changes; for the others it is then in sync."""
-        lines = spool.read_lines(self.node, self._user)
+        lines = spool.read_crontab(self.node, self._user)
         present = self._find(parse(lines))
         new = None if self.ensure == ABSENT else self._job(present)
         fresh = replace_job(lines, present, new)
         if fresh != lines:
-            spool.write_lines(self.node, self._user, fresh)
+            spool.write_crontab(self.node, self._user, fresh)
 
     def _job(self, present: Job | None) -> Job:
         """The desired job; fields that are not managed keep their current values."""
@@ -144,7 +144,7 @@ def _jobs(node: ManagedNode, user: str) -> list[Job]:
     tables: dict[str, list[Job]] = {}
     known = node.snapshot(spool.KIND, lambda: tables)
     if user not in known:
-        known[user] = parse(spool.read_lines(node, user))
+        known[user] = parse(spool.read_crontab(node, user))
     return known[user]
 
 

@@ -8,13 +8,13 @@ import re
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 from precast.base.errors import PrecastError
 from precast.base.programs import SEARCH_PATH
 from precast.resources import commands, issues, issues_engine
 from precast.resources.contract import Change, CommandResult, DesiredResource, Handler, ManagedNode, State
+from precast.resources.files import safe_reads
 
 _NOT_RUN = "notrun"
 
@@ -66,7 +66,8 @@ class Exec(Handler):
 
     def _is_needed(self) -> bool:
         """Whether all guards let it run, evaluated in Puppet's order."""
-        if any(Path(self.node.path(path)).exists() for path in self._creates()):
+        parents = safe_reads.node_parents(self.node)
+        if any(safe_reads.exists(parents, path) for path in self._creates()):
             return False
         if any(self._passes(guard) for guard in self._guards("unless")):
             return False

@@ -9,10 +9,9 @@ import functools
 import os
 import stat
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from precast.base.errors import NotFoundError
+from precast.base.errors import DeniedError, NotFoundError
 from precast.resources.contract import Change, DesiredResource, Handler, ManagedNode, State
 from precast.resources.files import (
     atomic_writes,
@@ -59,6 +58,12 @@ class File(Handler):
         if spec.validate_cmd is not None and node.root and not node.is_chroot:
             raise issues.NO_COMMANDS.error(root=node.root)
 
+    @property
+    def check_needs_trust(self) -> str:
+        return (
+            "its check asks a server that the catalog names" if any(map(sources.is_remote, self.spec.sources)) else ""
+        )
+
     # Reading
 
     def read(self) -> State:
@@ -68,7 +73,8 @@ class File(Handler):
             self._source, self._checksum = sources.find(self.node, spec.sources, spec.is_followed), None
         self._stat = None
         try:
-            with self._find_entry() as (directory, name, there):
+            parents = safe_reads.node_parents(self.node)
+            with safe_reads.find_entry(parents, spec.path, spec.is_followed) as (directory, name, there):
                 self._stat = file_stat = os.lstat(name, dir_fd=directory)
                 there.check(file_stat)
                 state = self._describe(file_stat)
@@ -77,12 +83,10 @@ class File(Handler):
                     state["target"] = os.readlink(name, dir_fd=directory)
                 elif kind == "file" and (self._audited or self._wants_content) and spec.checksum != "none":
                     state["content"] = self._present_checksum(directory, name, there)
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, NotFoundError):
+            if self._stat is not None:
+                raise  # the source, or the file was removed meanwhile
             return {"ensure": "absent"}
-        except NotFoundError as error:
-            if issues.NO_PARENT.matches(error):
-                return {"ensure": "absent"}
-            raise
         if self._audited:
             state |= {
                 "type": kind,
@@ -103,16 +107,13 @@ class File(Handler):
     def _wants_content(self) -> bool:
         return self.spec.is_replaced and (self._source is not None or self.spec.checksum_value is not None)
 
-    def _find_entry(self) -> AbstractContextManager[tuple[int, str, safe_paths.LinkTarget]]:
-        return safe_reads.find_entry(safe_reads.node_parents(self.node), self.spec.path, self.spec.is_followed)
-
     def _present_checksum(self, directory: int, name: str, there: safe_paths.LinkTarget) -> str:
         kind, path = self._checksum_kind, self.spec.path
         if kind in checksums.TIMES:
             assert self._stat is not None, "the file exists"
             return checksums.of_time(kind, self._stat)
-        handle, self._stat = safe_reads.open_at(directory, name, path)
-        with safe_reads.BoundedFile(handle, path) as file:
+        handle, self._stat = safe_reads.open_at(directory, name, path, self._stat)
+        try:
             there.check(self._stat)
             size_bytes = self._stat.st_size
             if size_bytes < checksums.PIECE_BYTES:
@@ -121,7 +122,10 @@ class File(Handler):
                 if len(data) <= size_bytes:
                     return self._desired_checksum() if self._is_desired(data) else checksums.of_bytes(kind, data)
                 os.lseek(handle, 0, os.SEEK_SET)
-            return checksums.of_stream(kind, file)
+            with safe_reads.BoundedFile(os.dup(handle), path) as file:
+                return checksums.of_stream(kind, file)
+        finally:
+            os.close(handle)
 
     def _is_desired(self, data: bytes) -> bool:
         """Whether the data equals the content in the catalog: then its checksum need not be computed twice."""
@@ -211,7 +215,13 @@ class File(Handler):
     def _diff(self) -> str:
         assert self._source is not None
         parents = safe_reads.node_parents(self.node)
-        with safe_reads.open_stream(parents, self.spec.path, self.spec.is_followed) as old, self._source.open() as new:
+        try:
+            old = safe_reads.open_stream(parents, self.spec.path, self.spec.is_followed)
+        except DeniedError as error:
+            if not issues.FOREIGN_FILE.matches(error):
+                raise
+            return "(the content is not shown: the owner of the directory may not read it)\n"
+        with old, self._source.open() as new:
             return diffs.diff_streams(self.spec.path, old, new)
 
     def _compare_target(self, state: State) -> tuple[Change, ...]:
@@ -289,15 +299,9 @@ class File(Handler):
                 raise issues.WRONG_CHECKSUM.error(path=self.spec.path, found=actual, wanted=desired)
 
     def _validate(self, temporary: str) -> None:
-        """Run the user's own command line, through a shell as in Puppet."""
-        path = f"{self.spec.path.rpartition('/')[0]}/{temporary}"
-        command = str(self.spec.validate_cmd).replace(self.spec.validate_replacement, path)
-        result = self.node.run(["/bin/sh", "-c", command])
-        if not result.is_success:
-            # The command reads the new content and may repeat it, so with a secret nothing that it says is shown.
-            output = "[output redacted]" if self.resource.secrets else result.output.rstrip()
-            shown = "[command redacted]" if "validate_cmd" in self.resource.secrets else command
-            raise issues.NOT_VALID.error(command=shown, exit_code=result.exit_code, output=output)
+        from precast.resources.files.validation import validate  # few files have a validate_cmd
+
+        validate(self.node, self.resource, self.spec, temporary, self._source or sources.Text(b""))
 
     # Recursion
 

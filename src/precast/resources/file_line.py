@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from precast.resources import issues as shared
 from precast.resources.contract import Change, DesiredResource, Handler, ManagedNode, State
 from precast.resources.files import diffs, issues, parameters, small_files
+from precast.resources.files.safe_reads import FileContent
 
 
 class FileLine(Handler):
@@ -31,14 +32,20 @@ class FileLine(Handler):
         self._replaces_all = parameters.flag(resource, "replace_all_matches_not_matching_line", False)
         self._appends = parameters.flag(resource, "append_on_no_match", True)
         self._encoding = str(resource.get("encoding", "utf-8"))
+        self._found: FileContent | None = None
         self._text = ""
 
+    @property
+    def check_needs_trust(self) -> str:
+        has_pattern = self._match is not None or self._after is not None
+        return "its check searches a file by a pattern of the catalog" if has_pattern else ""
+
     def read(self) -> State:
-        data = small_files.read_content(self.node, self._path)
-        if data is None:
+        self._found = small_files.read_content(self.node, self._path)
+        if self._found is None:
             raise issues.NO_FILE.error(path=self._path)
         try:
-            self._text = data.decode(self._encoding, "surrogateescape" if self._is_unicode else "strict")
+            self._text = self._found.data.decode(self._encoding, "surrogateescape" if self._is_unicode else "strict")
         except (LookupError, UnicodeDecodeError) as error:
             raise parameters.invalid_value(
                 self.resource, "encoding", self._encoding, f"the file's own ({error})"
@@ -83,7 +90,7 @@ class FileLine(Handler):
 
     def apply(self, change: Change) -> None:
         errors = "surrogateescape" if self._is_unicode else "strict"
-        small_files.replace_content(self.node, self._path, self._edit().encode(self._encoding, errors))
+        small_files.replace_content(self.node, self._path, self._edit().encode(self._encoding, errors), self._found)
 
     def _edit(self) -> str:
         """The desired text of the file. Raises ConflictError RESOURCE-121 if several lines match."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 from precast.resources import issues, properties
 from precast.resources.contract import Change, DesiredResource, Instance, ManagedNode, State
 from precast.resources.properties import ABSENT, PRESENT, PropertyHandler
-from precast.resources.text_files import join_lines, read_text, split_lines, write_text
+from precast.resources.text_files import read_lines
 
 FILE = "/etc/hosts"
 _NAME = re.compile(r"[^\s#]+")
@@ -75,7 +75,8 @@ class Host(PropertyHandler):
         return Change(name, previous, desired, text)
 
     def apply(self, change: Change) -> None:
-        lines = split_lines(read_text(self.node, self._target))
+        file = read_lines(self.node, self._target)
+        lines = file.lines
         ours = [at for at, line in enumerate(lines) if (entry := parse(line)) is not None and entry.name == self.name]
         if change.property == "ensure" and change.desired == ABSENT:
             lines = [line for at, line in enumerate(lines) if at not in ours]
@@ -83,7 +84,7 @@ class Host(PropertyHandler):
             lines.append(self._line(None))
         else:  # of several lines with the name the last one is used
             lines[ours[-1]] = self._line(parse(lines[ours[-1]]))
-        write_text(self.node, self._target, join_lines(lines))
+        file.write(self.node, lines)
 
     def _line(self, present: Entry | None) -> str:
         """The desired line; properties that are not managed keep their current values."""
@@ -106,7 +107,7 @@ def _entries(node: ManagedNode, target: str) -> dict[str, Entry]:
     files: dict[str, dict[str, Entry]] = {}
     known = node.snapshot("host", lambda: files)
     if target not in known:
-        lines = split_lines(read_text(node, target))
+        lines = read_lines(node, target).lines
         known[target] = {entry.name: entry for line in lines if (entry := parse(line)) is not None}
     return known[target]
 

@@ -8,6 +8,7 @@ from precast.resources import issues as shared
 from precast.resources.contract import Change, DesiredResource, Handler, ManagedNode, State
 from precast.resources.files import parameters, small_files
 from precast.resources.files.ini import Document, Style
+from precast.resources.files.safe_reads import FileContent
 
 _NEW_MODE = 0o644
 _HIDDEN = "[redacted sensitive information]"
@@ -40,13 +41,14 @@ class IniSetting(Handler):
         )
 
     def read(self) -> State:
-        document = self._document()
+        document, _ = self._document()
         value = document.value(self._section, self._setting)
         return {"ensure": "absent"} if value is None else {"ensure": "present", "value": value}
 
-    def _document(self) -> Document:
-        data = small_files.read_content(self.node, self._path)
-        return Document((data or b"").decode("utf-8", "surrogateescape"), self._style)
+    def _document(self) -> tuple[Document, FileContent | None]:
+        found = small_files.read_content(self.node, self._path)
+        data = b"" if found is None else found.data
+        return Document(data.decode("utf-8", "surrogateescape"), self._style), found
 
     def compare(self, state: State) -> Sequence[Change]:
         return () if self._is_late else self._differences(state)
@@ -56,7 +58,7 @@ class IniSetting(Handler):
         if self._is_absent:
             return (Change("ensure", present, "absent", "removed"),) if present != "absent" else ()
         if present == "absent":
-            if not self._makes_section and not self._document().has_section(self._section):
+            if not self._makes_section and not self._document()[0].has_section(self._section):
                 return ()
             return (Change("ensure", "absent", "present", "created"),)
         if state["value"] == self._value:
@@ -74,12 +76,13 @@ class IniSetting(Handler):
         return _HIDDEN
 
     def apply(self, change: Change) -> None:
-        document = self._document()
+        document, found = self._document()
         if self._is_absent:
             document.remove(self._section, self._setting)
         else:
             document.set(self._section, self._setting, self._value or "")
-        small_files.replace_content(self.node, self._path, document.text.encode("utf-8", "surrogateescape"), _NEW_MODE)
+        data = document.text.encode("utf-8", "surrogateescape")
+        small_files.replace_content(self.node, self._path, data, found, _NEW_MODE)
 
     def refresh(self) -> None:
         """Apply the changes now, if refreshonly is set."""

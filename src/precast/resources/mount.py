@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 from precast.resources import issues, issues_system, properties
 from precast.resources.contract import Change, DesiredResource, Handler, Instance, ManagedNode, State
 from precast.resources.properties import ABSENT, as_texts
-from precast.resources.text_files import join_lines, read_text, split_lines, write_text
+from precast.resources.text_files import read_lines
 
 FILE = "/etc/fstab"
 MOUNTED, UNMOUNTED, GHOST, DEFINED = "mounted", "unmounted", "ghost", "defined"
@@ -64,11 +64,11 @@ class Mount(Handler):
         return {"ensure": MOUNTED if is_mounted else UNMOUNTED, **_properties(entry)}
 
     def _entry(self) -> Entry | None:
-        entries = map(parse, split_lines(read_text(self.node, self._target)))
+        entries = map(parse, read_lines(self.node, self._target).lines)
         return next((entry for entry in entries if entry is not None and entry.place == self.name), None)
 
     def _is_mounted(self) -> bool:
-        lines = split_lines(read_text(self.node, "/proc/mounts"))
+        lines = read_lines(self.node, "/proc/mounts").lines
         return any(_unescape(line.split()[1]) == self.name for line in lines if " " in line)
 
     def compare(self, state: State) -> Sequence[Change]:
@@ -126,7 +126,8 @@ class Mount(Handler):
             raise issues_system.COMMAND_FAILED.error(command=" ".join(argv), code=result.exit_code, output=output)
 
     def _write(self, is_there: bool) -> None:
-        lines = split_lines(read_text(self.node, self._target))
+        file = read_lines(self.node, self._target)
+        lines = file.lines
         ours = [at for at, line in enumerate(lines) if (entry := parse(line)) and entry.place == self.name]
         if not is_there:
             fresh = [line for at, line in enumerate(lines) if at not in ours]
@@ -136,7 +137,7 @@ class Mount(Handler):
         else:
             fresh = [*lines, self._line(None)]
         if fresh != lines:
-            write_text(self.node, self._target, join_lines(fresh))
+            file.write(self.node, fresh)
 
     def _line(self, present: Entry | None) -> str:
         state = {**_DEFAULTS, **({} if present is None else _properties(present)), **self.desired}
@@ -148,7 +149,7 @@ class Mount(Handler):
 
     @classmethod
     def instances(cls, node: ManagedNode) -> Iterable[Instance]:
-        for line in split_lines(read_text(node, FILE)):
+        for line in read_lines(node, FILE).lines:
             entry = parse(line)
             if entry is not None and entry.place.startswith("/"):
                 state = cls(DesiredResource("mount", entry.place, {}), node).read()

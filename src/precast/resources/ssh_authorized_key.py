@@ -1,26 +1,28 @@
 """ssh_authorized_key: a key that may log in to an account.
 
-The file is in a directory of its user, who may replace it by a link to any file. So it is written as that user, because root would follow
-such a link and overwrite its target. Other lines keep their bytes.
+The file is in a directory of its user, who may replace it by any other file. So it is read by the rules of `safe_reads`, its content is
+used only if the user may have it, and it is written as that user. Other lines keep their bytes.
 """
 
 import os
 import re
+import stat
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from precast.resources import accounts, issues, issues_system, properties
 from precast.resources.contract import Change, DesiredResource, Instance, ManagedNode, State
+from precast.resources.files import atomic_writes, safe_reads
 from precast.resources.properties import ABSENT, PRESENT, PropertyHandler
-from precast.resources.text_files import join_lines, read_text, split_lines, write_text
+from precast.resources.text_files import TextFile, as_owner, encode_lines, read_lines
 
 ALIASES = {"rsa": "ssh-rsa", "dsa": "ssh-dss", "dss": "ssh-dss", "ed25519": "ssh-ed25519"}
 _KIND = re.compile(r"(?:ssh-|ecdsa-|sk-)\S+")
 _OPTION = re.compile(r'((?:"(?:\\"|[^"])*"|[^,"\s])+),?')
 _WRITE = """
 umask 077
-mkdir -p "${1%/*}" && cat > "$1.precast" && sync "$1.precast" && mv -f "$1.precast" "$1"
+mkdir -p "${1%/*}" && new=$(mktemp "$1.XXXXXX") || exit
+cat > "$new" && sync "$new" && mv -f "$new" "$1" || { rm -f "$new"; exit 1; }
 """
 
 
@@ -80,15 +82,27 @@ class SshAuthorizedKey(PropertyHandler):
 
     def read(self) -> State:
         target = self._target()
-        entries = [] if target is None else map(parse, split_lines(read_text(self.node, target)))
+        entries = [] if target is None else map(parse, self._read_file(target).lines)
         key = next((entry for entry in entries if entry is not None and entry.name == self.name), None)
         return {"ensure": ABSENT} if key is None else _properties(key)
+
+    def _read_file(self, target: str) -> TextFile:
+        """Read the file. Raises DeniedError RESOURCE-126 if its content must not be given to the user."""
+        file = read_lines(self.node, target)
+        if file.found is not None:
+            file.found.check_may_get(target, self._owner()[0])
+        return file
+
+    def _owner(self) -> tuple[int, int]:
+        user = None if self._user is None else accounts.find_user(self.node, self._user, is_local=False)
+        return (0, 0) if user is None else (user.uid, user.gid)
 
     def apply(self, change: Change) -> None:
         target = self._target()
         if target is None:
             raise issues_system.NO_USER.error(user=self._user)
-        lines = split_lines(read_text(self.node, target))
+        file = self._read_file(target)
+        lines = file.lines
         entries = {at: entry for at, line in enumerate(lines) if (entry := parse(line)) and entry.name == self.name}
         if change.property == "ensure" and change.desired == ABSENT:
             lines = [line for at, line in enumerate(lines) if at not in entries]
@@ -97,7 +111,7 @@ class SshAuthorizedKey(PropertyHandler):
         else:
             at, entry = next(iter(entries.items()))
             lines[at] = self._line(entry)
-        self._write(target, join_lines(lines))
+        self._write(file, lines)
 
     def _line(self, present: Entry | None) -> str:
         state = {} if present is None else _properties(present)
@@ -107,42 +121,39 @@ class SshAuthorizedKey(PropertyHandler):
         start = [] if options in (None, [ABSENT]) else [",".join(options)]
         return " ".join([*start, kind, key, self.name])
 
-    def _write(self, target: str, text: str) -> None:
-        data = text.encode(errors="surrogateescape")
+    def _write(self, file: TextFile, lines: list[str]) -> None:
         if self._user is not None and self._drops and (not self.node.root or self.node.is_chroot):
-            result = self.node.run(["/bin/sh", "-c", _WRITE, "sh", target], user=self._user, stdin=data)
+            argv = ["/bin/sh", "-c", _WRITE, "sh", file.path]
+            result = self.node.run(argv, user=self._user, stdin=encode_lines(lines))
             if result.is_success:
                 return
             # In a directory that root owns the user cannot create links, so root may write there.
-            if not _is_in_root_directory(self.node, target):
+            if not _is_in_root_directory(self.node, file.path):
                 reason = " ".join(result.output.split())
-                raise issues_system.UNWRITABLE.error(path=target, user=self._user, reason=reason)
-        self._write_as_root(target, text)
+                raise issues_system.UNWRITABLE.error(path=file.path, user=self._user, reason=reason)
+        self._write_as_root(file, lines)
 
-    def _write_as_root(self, target: str, text: str) -> None:
-        user = None if self._user is None else accounts.find_user(self.node, self._user, is_local=False)
-        place = Path(self.node.path(target))
-        if any(path.is_symlink() for path in (place, place.parent)):
-            raise issues_system.UNWRITABLE.error(path=target, user=self._user, reason="it is behind a link")
-        owner = (0, 0) if user is None else (user.uid, user.gid)
-        if not place.parent.exists():
-            place.parent.mkdir(mode=0o700)
-            _give(place.parent, owner)
-        write_text(self.node, target, text, 0o600, owner)
+    def _write_as_root(self, file: TextFile, lines: list[str]) -> None:
+        parents, owner, place = safe_reads.node_parents(self.node), self._owner(), file.path.rpartition("/")[0]
+        for path in (place, file.path):
+            status = safe_reads.find_status(parents, path)
+            if status is not None and stat.S_ISLNK(status.st_mode):
+                raise issues_system.UNWRITABLE.error(path=file.path, user=self._user, reason="it is behind a link")
+        if not safe_reads.exists(parents, place):
+            uid, gid = as_owner(owner)
+            with parents.opened(place) as (directory, name):
+                atomic_writes.make_directory(directory, name, mode=lambda _: 0o700, uid=uid, gid=gid)
+        file.write(self.node, lines, 0o600, owner)
 
     @classmethod
     def instances(cls, node: ManagedNode) -> Iterable[Instance]:
         raise NotImplementedError
 
 
-def _give(path: Path, owner: tuple[int, int]) -> None:
-    if os.geteuid() == 0:
-        os.chown(path, *owner, follow_symlinks=False)
-
-
 def _is_in_root_directory(node: ManagedNode, target: str) -> bool:
-    parent = Path(node.path(target)).parent
-    return parent.is_dir() and not parent.is_symlink() and parent.stat().st_uid == 0
+    with safe_reads.node_parents(node).opened(target) as (directory, _):
+        status = os.fstat(directory)
+    return status.st_uid == 0 and not safe_reads.is_writable_by_others(status)
 
 
 def _properties(entry: Entry) -> dict[str, Any]:

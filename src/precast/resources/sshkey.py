@@ -7,7 +7,7 @@ from precast.resources import issues, properties
 from precast.resources.contract import Change, DesiredResource, Instance, ManagedNode, State
 from precast.resources.properties import ABSENT, PRESENT, PropertyHandler
 from precast.resources.ssh_authorized_key import ALIASES
-from precast.resources.text_files import join_lines, read_text, split_lines, write_text
+from precast.resources.text_files import read_lines
 
 FILE = "/etc/ssh/ssh_known_hosts"
 
@@ -53,12 +53,13 @@ class Sshkey(PropertyHandler):
         return entry is not None and entry.names[0] == self.name and entry.type == self._type
 
     def read(self) -> State:
-        lines = split_lines(read_text(self.node, self._target))
+        lines = read_lines(self.node, self._target).lines
         entry = next((parse(line) for line in lines if self._is_own_line(line)), None)
         return {"ensure": ABSENT} if entry is None else _properties(entry)
 
     def apply(self, change: Change) -> None:
-        lines = split_lines(read_text(self.node, self._target))
+        file = read_lines(self.node, self._target)
+        lines = file.lines
         ours = [at for at, line in enumerate(lines) if self._is_own_line(line)]
         if change.property == "ensure" and change.desired == ABSENT:
             lines = [line for at, line in enumerate(lines) if at not in ours]
@@ -66,7 +67,7 @@ class Sshkey(PropertyHandler):
             lines.append(self._line(None))
         else:
             lines[ours[0]] = self._line(parse(lines[ours[0]]))
-        write_text(self.node, self._target, join_lines(lines))
+        file.write(self.node, lines)
 
     def _line(self, present: Entry | None) -> str:
         state = {} if present is None else _properties(present)
@@ -77,7 +78,7 @@ class Sshkey(PropertyHandler):
 
     @classmethod
     def instances(cls, node: ManagedNode) -> Iterable[Instance]:
-        for line in split_lines(read_text(node, FILE)):
+        for line in read_lines(node, FILE).lines:
             entry = parse(line)
             if entry is not None:
                 present = {key: value for key, value in _properties(entry).items() if value != ABSENT}

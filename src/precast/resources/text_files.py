@@ -4,46 +4,51 @@ Only the lines of a managed entry change; all others keep their bytes. Writing i
 owner and mode. Where it cannot be replaced (a container mounts /etc/hosts as a file) it is written in place.
 """
 
-import contextlib
-import errno
 import os
-from pathlib import Path
+from typing import NamedTuple
 
-from precast.base import files
 from precast.resources import issues_system
 from precast.resources.contract import ManagedNode
+from precast.resources.files import small_files
+from precast.resources.files.safe_reads import FileContent
+
+
+class TextFile(NamedTuple):
+    """A file as it was read; `found` is None if it does not exist."""
+
+    path: str
+    lines: list[str]
+    found: FileContent | None
+
+    def write(self, node: ManagedNode, lines: list[str], mode: int = 0o644, owner: tuple[int, int] = (0, 0)) -> None:
+        """Replace the file; mode and owner (as uid and gid) apply only to a new file. Raises OSError and as `small_files` does."""
+        small_files.replace_content(node, self.path, encode_lines(lines), self.found, mode, as_owner(owner))
+
+
+def read_lines(node: ManagedNode, path: str) -> TextFile:
+    """Read a file; it has no lines if it does not exist. Bytes that are not UTF-8 survive a later write.
+
+    Raises UnavailableError RESOURCE-153, and as `safe_reads` does.
+    """
+    try:
+        found = small_files.read_content(node, path)
+    except OSError as error:
+        raise issues_system.UNREADABLE.error(path=path, reason=error.strerror) from None
+    text = "" if found is None else found.data.decode(errors="surrogateescape")
+    lines = text.split("\n")
+    return TextFile(path, lines[:-1] if lines[-1] == "" else lines, found)
 
 
 def read_text(node: ManagedNode, path: str) -> str:
-    """The file's text, empty if the file does not exist; bytes that are not UTF-8 survive a later write."""
-    try:
-        return Path(node.path(path)).read_bytes().decode(errors="surrogateescape")
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
-    except OSError as error:
-        raise issues_system.UNREADABLE.error(path=path, reason=error.strerror) from None
+    """The file's text, empty if the file does not exist."""
+    found = read_lines(node, path).found
+    return "" if found is None else found.data.decode(errors="surrogateescape")
 
 
-def write_text(node: ManagedNode, path: str, text: str, mode: int = 0o644, owner: tuple[int, int] = (0, 0)) -> None:
-    """Replace the file; mode and owner (as uid and gid) apply only to a new file. Raises OSError."""
-    place = Path(os.path.realpath(node.path(path))) if not node.root else Path(node.path(path))
-    data = text.encode(errors="surrogateescape")
-    with contextlib.suppress(FileNotFoundError):
-        existing = place.stat()
-        mode, owner = existing.st_mode & 0o7777, (existing.st_uid, existing.st_gid)
-    try:
-        files.write_owned(place, data, mode, owner)
-    except OSError as error:
-        if error.errno not in (errno.EBUSY, errno.EXDEV):
-            raise
-        place.write_bytes(data)
+def encode_lines(lines: list[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape")
 
 
-def split_lines(text: str) -> list[str]:
-    """The lines without their ends; the end of the last one may be missing."""
-    lines = text.split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
-
-
-def join_lines(lines: list[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
+def as_owner(owner: tuple[int, int]) -> tuple[int, int]:
+    """The owner of a new file; without root it is the current user."""
+    return owner if os.geteuid() == 0 else (-1, -1)

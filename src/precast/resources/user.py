@@ -5,12 +5,12 @@ A password's hash is never on a command line, where every user of the machine co
 
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 from precast.resources import accounts, properties
 from precast.resources.commands import has_program
 from precast.resources.contract import Change, DesiredResource, Handler, Instance, ManagedNode, State
+from precast.resources.files import safe_reads
 from precast.resources.properties import ABSENT, PRESENT, PropertyHandler
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -135,7 +135,7 @@ class User(PropertyHandler):
         if not self._manages_home:
             return ["-M"]
         home = self.desired.get("home", f"/home/{self.name}")
-        return ["-M"] if Path(self.node.path(home)).is_dir() else ["-m"]
+        return ["-M"] if safe_reads.is_directory(safe_reads.node_parents(self.node), home) else ["-m"]
 
     def _set(self, name: str, desired: Any) -> None:
         if name == "password":

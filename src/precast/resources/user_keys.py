@@ -6,7 +6,7 @@ from typing import Any
 from precast.resources.contract import Change, DesiredResource, Handler, ManagedNode, State
 from precast.resources.properties import ABSENT, PRESENT, as_texts
 from precast.resources.ssh_authorized_key import SshAuthorizedKey, parse
-from precast.resources.text_files import join_lines, read_text, split_lines
+from precast.resources.text_files import read_lines
 
 
 class UndeclaredKey(SshAuthorizedKey):
@@ -18,12 +18,12 @@ class UndeclaredKey(SshAuthorizedKey):
         self._path = str(resource.get("target"))
 
     def read(self) -> State:
-        lines = split_lines(read_text(self.node, self._path))
+        lines = self._read_file(self._path).lines
         return {"ensure": PRESENT if self._line_to_remove in lines else ABSENT}
 
     def apply(self, change: Change) -> None:
-        lines = split_lines(read_text(self.node, self._path))
-        self._write(self._path, join_lines([line for line in lines if line != self._line_to_remove]))
+        file = self._read_file(self._path)
+        self._write(file, [line for line in file.lines if line != self._line_to_remove])
 
 
 def authorized_keys_files(purge: Any, home: str) -> list[str]:
@@ -39,7 +39,7 @@ def find_undeclared_keys(user: DesiredResource, node: ManagedNode, paths: Sequen
     declared = node.names("ssh_authorized_key")
     for path in paths:
         unnamed = 0
-        for line in split_lines(read_text(node, path)):
+        for line in read_lines(node, path).lines:
             entry = parse(line)
             if entry is None or entry.name in declared:
                 continue

@@ -8,6 +8,9 @@ import pytest
 
 from precast.agent.applying.machine import Machine
 from precast.base.errors import InputError, UnavailableError
+from precast.resources.files import safe_reads
+from precast.resources.files.safe_paths import ParentCache
+from precast.resources.files.safe_reads import FileContent
 from precast.resources.user import User
 from tests.unit.resources.applied_resource import apply_resource, differences, handler, machine
 
@@ -145,14 +148,14 @@ def test_users_are_listed_as_they_are(node: Machine) -> None:
 
 
 def test_who_may_not_read_hashes_still_sees_accounts(node: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = Path.read_bytes
+    read = safe_reads.read_file
 
-    def forbidden(path: Path) -> bytes:
-        if path.name == "shadow":
+    def forbidden(parents: ParentCache, path: str) -> FileContent | None:
+        if path.endswith("shadow"):
             raise PermissionError(13, "Permission denied")
-        return read(path)
+        return read(parents, path)
 
-    monkeypatch.setattr(Path, "read_bytes", forbidden)
+    monkeypatch.setattr(safe_reads, "read_file", forbidden)
     instances = {instance.title: instance.properties for instance in User.instances(node)}
     assert (instances["old"]["uid"], instances["old"]["password"]) == (1500, "x")
 

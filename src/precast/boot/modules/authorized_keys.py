@@ -29,7 +29,10 @@ def add(
             context.warn(f"the user {name} does not exist, so no keys are added")
         return
     path = f"{user.home.rstrip('/')}/.ssh/authorized_keys"
-    text = context.read_text(path)
+    content_found = context.read_content(path)
+    if content_found is not None:
+        content_found.check_may_get(path, user.uid)
+    text = "" if content_found is None else content_found.data.decode(errors="surrogateescape")
     present = {_identify_key(line) for line in text.splitlines()}
     stripped = map(str.strip, lines)
     new = [line for line in stripped if _is_key(context, name, line) and _identify_key(line) not in present]

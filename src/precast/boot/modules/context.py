@@ -12,13 +12,15 @@ from typing import Any
 
 from precast.agent.applying.machine import Machine
 from precast.base import files
+from precast.base.errors import NotFoundError
 from precast.boot.capabilities import Capability
 from precast.boot.modules import issues
 from precast.boot.modules.outcomes import ModuleOutcome
 from precast.boot.userdata.documents import Script
 from precast.resources import registry
 from precast.resources.contract import Change, CommandResult, DesiredResource
-from precast.resources.files import safe_paths
+from precast.resources.files import safe_reads
+from precast.resources.files.safe_reads import FileContent
 
 Log = Callable[[str, str], None]  # takes level and text; only root can read the log
 _MAX_SHOWN = 200
@@ -69,10 +71,15 @@ class ModuleContext:
     # Files
 
     def read(self, path: str) -> bytes | None:
-        """Return the content of a file below the root; None if the file does not exist."""
+        """Return the content of a file below the root; None if the file does not exist. Raises as `safe_reads` does."""
+        content = self.read_content(path)
+        return None if content is None else content.data
+
+    def read_content(self, path: str) -> FileContent | None:
+        """Return a file below the root as it is; None if there is no regular file."""
         try:
-            return Path(safe_paths.resolve(self.machine.root, path, is_followed=True)).read_bytes()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return safe_reads.read_file(safe_reads.node_parents(self.machine), path)
+        except NotFoundError:
             return None
 
     def read_text(self, path: str) -> str:
@@ -80,7 +87,7 @@ class ModuleContext:
         return (self.read(path) or b"").decode(errors="surrogateescape")
 
     def exists(self, path: str) -> bool:
-        return Path(safe_paths.resolve(self.machine.root, path, is_followed=True)).exists()
+        return safe_reads.exists(safe_reads.node_parents(self.machine), path)
 
     def write(self, path: str, data: bytes, mode: int = 0o644, owner: str = "root", group: str = "") -> bool:
         """Write a file and create its missing parent directories. Returns whether anything changed."""
@@ -113,7 +120,7 @@ class ModuleContext:
         """Write a program to the directory of this instance and return its path inside the root. A dry run only returns the path."""
         path = self.instance_directory / name
         if not self.is_dry_run:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            files.make_private_directory(path.parent)
             files.write_owned(path, data, 0o700, (0, 0))
         return str(path).removeprefix(self.machine.root)
 

@@ -16,6 +16,7 @@ from precast.boot.modules.context import ModuleContext
 from precast.boot.modules.contract import ROOT_FILES_WRITTEN, Module, Predecessor, Stage
 from precast.boot.modules.outcomes import ModuleOutcome
 from precast.boot.modules.schema import Either, Fields, Items, Number, Table, Text, ValueSchema
+from precast.resources.files import safe_reads
 
 FSTAB = "/etc/fstab"
 MARK = "x-precast-boot"
@@ -175,7 +176,11 @@ def _make_swap(context: ModuleContext, settings: Mapping[str, Any]) -> str | Non
         return None
     if not context.exists(path):
         context.require_programs(f"making the swap file {path}")
-        context.make_directories(path.rpartition("/")[0])
+        directory = path.rpartition("/")[0]
+        context.make_directories(directory)
+        if (reason := safe_reads.find_distrust(safe_reads.node_parents(context.machine), directory)) is not None:
+            context.warn(f"the swap file {path} is not made: {reason}")
+            return None
         argv = ["/bin/sh", "-c", _SWAP, "sh", path, str(max(1, size >> 20))]
         context.must_run(argv, what=f"make the swap file {path} of {size >> 20} MiB", deadline_s=600)
     return path

@@ -6,9 +6,8 @@ counts as a user script with that name: unnamed parts (part-001) run before it, 
 """
 
 import functools
-import os
+import stat
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from precast.base.errors import PrecastError
@@ -19,7 +18,7 @@ from precast.boot.modules.contract import Frequency, Module, ModulePart, Stage
 from precast.boot.modules.outcomes import ModuleOutcome
 from precast.boot.modules.user_commands import RUNCMD, list_predecessors, run_program, run_script
 from precast.boot.userdata.documents import Script, ScriptKind
-from precast.resources.files import safe_paths
+from precast.resources.files import safe_reads
 
 DIRECTORY = "/var/lib/cloud/scripts"
 _ScriptFilter = Callable[[ModuleContext, Script], bool]
@@ -62,20 +61,20 @@ def _read_vendor_prefix(context: ModuleContext) -> list[str]:
 
 
 def _list_image_scripts(context: ModuleContext, directory: str) -> Iterable[_Program]:
-    """Yield the executable files of a directory."""
+    """Yield the executable files of a directory that no other user can change."""
     if not directory:
         return
-    resolved = Path(safe_paths.resolve(context.machine.root, f"{DIRECTORY}/{directory}", is_followed=True))
-    try:
-        names = sorted(path.name for path in resolved.iterdir())
-    except OSError:
-        return
-    for name in names:
+    parents = safe_reads.node_parents(context.machine)
+    for name in safe_reads.list_names(parents, f"{DIRECTORY}/{directory}"):
         path = f"{DIRECTORY}/{directory}/{name}"
-        file = Path(safe_paths.resolve(context.machine.root, path, is_followed=True))
-        if file.is_file() and os.access(file, os.X_OK):
+        status = safe_reads.find_status(parents, path, is_followed=True)
+        if status is None or not stat.S_ISREG(status.st_mode):
+            continue
+        if (reason := safe_reads.find_distrust(parents, path)) is not None:
+            context.warn(f"{path} is not run: {reason}")
+        elif status.st_mode & 0o111:
             yield _Program(name, functools.partial(run_program, context, [path], path))
-        elif file.is_file():
+        else:
             context.warn(f"{path} is not executable, so it is not run")
 
 

@@ -9,7 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from precast.resources.files import safe_paths
+from precast.base.errors import PrecastError
+from precast.resources.files import safe_reads
+
+_MAX_BYTES = 1 << 20
 
 _RULE = ["ALL=(ALL) NOPASSWD:ALL"]
 _GROUPS = {
@@ -44,9 +47,12 @@ def read_os_release(root: Path) -> dict[str, str]:
     """Return the system's os-release file as a mapping; empty if the file does not exist."""
     for path in ("/etc/os-release", "/usr/lib/os-release"):
         try:
-            text = Path(safe_paths.resolve(str(root).rstrip("/"), path, is_followed=True)).read_text(errors="replace")
-        except OSError:
+            content = safe_reads.read_file(safe_reads.root_parents(str(root)), path, max_bytes=_MAX_BYTES)
+        except (OSError, PrecastError):
             continue
+        if content is None:
+            continue
+        text = content.data.decode(errors="replace")
         pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
         return {key.strip(): _unquote(value) for key, _, value in pairs}
     return {}

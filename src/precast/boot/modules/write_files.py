@@ -19,6 +19,7 @@ from precast.boot.modules.outcomes import ModuleOutcome
 from precast.boot.modules.schema import Binary, Fields, Flag, Items, Mode, Table, Text
 from precast.boot.modules.users import format_user_place
 from precast.boot.userdata import encodings
+from precast.resources.files import owners
 
 _COMPRESSED = ("gz", "gzip")
 _BASE64 = ("b64", "base64")
@@ -71,9 +72,12 @@ def _write(context: ModuleContext, file: Mapping[str, Any]) -> None:
     content = decode_content(file, _load_content(context, file))
     owner, _, group = file.get("owner", "root:root").partition(":")
     if file.get("append"):
-        present = context.read(path) or b""
+        found = context.read_content(path)
+        present = b"" if found is None else found.data
         if not content or present.endswith(content):
             return
+        if found is not None:
+            found.check_may_get(path, owners.current(context.machine).uid(owner or "root"))
         content = present + content
     context.write(path, content, file.get("permissions", 0o644), owner or "root", group)
 

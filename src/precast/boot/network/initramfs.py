@@ -4,14 +4,17 @@ The root file system may be mounted over that network, so it is taken over uncha
 are parsed as data and never executed.
 """
 
+import fnmatch
 import shlex
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.boot.network import issues
-from precast.resources.files import safe_paths
+from precast.resources.files import safe_reads
+from precast.resources.files.safe_paths import ParentCache
 
 PLACE, PATTERNS = "/run", ("net-*.conf", "net6-*.conf")
 ISCSI = "/run/initramfs/open-iscsi.interface"  # firmware can configure the network without `ip=`
@@ -21,25 +24,29 @@ _KINDS = {"none": "static", "static": "static", "dhcp": "dhcp", "dhcp6": "dhcp6"
 
 def has_configured(root: Path, command_line: str) -> bool:
     """Whether the initramfs was told to bring the network up, and did."""
-    is_asked = any(word.startswith(("ip=", "ip6=")) for word in command_line.split()) or _resolve(root, ISCSI).exists()
-    return is_asked and bool(_list_paths(root))
+    parents = safe_reads.root_parents(str(root))
+    is_asked = any(word.startswith(("ip=", "ip6=")) for word in command_line.split())
+    return (is_asked or safe_reads.exists(parents, ISCSI)) and bool(_list_paths(parents))
 
 
-def _list_paths(root: Path) -> list[Path]:
-    """Return the regular files, with links resolved below the root; a pipe, for example, would block and is left out."""
-    names = [path.name for pattern in PATTERNS for path in sorted(_resolve(root, PLACE).glob(pattern))]
-    return [path for path in (_resolve(root, f"{PLACE}/{name}") for name in names) if path.is_file()][:MAX_FILES]
+def _list_paths(parents: ParentCache) -> list[str]:
+    """Return the regular files; a pipe, for example, would block and is left out."""
+    names = safe_reads.list_names(parents, PLACE)
+    paths = [f"{PLACE}/{name}" for pattern in PATTERNS for name in names if fnmatch.fnmatchcase(name, pattern)]
+    return [path for path in paths if _is_file(parents, path)][:MAX_FILES]
 
 
-def _resolve(root: Path, path: str) -> Path:
-    return Path(safe_paths.resolve("" if root == Path("/") else str(root), path, is_followed=True))
+def _is_file(parents: ParentCache, path: str) -> bool:
+    status = safe_reads.find_status(parents, path, is_followed=True)
+    return status is not None and stat.S_ISREG(status.st_mode)
 
 
 def read_document(root: Path, macs: Mapping[str, str]) -> dict[str, Any]:
     """Return a network config of version 1. Raises InputError BOOTNET-001 for an invalid file."""
     devices: dict[str, dict[str, Any]] = {}
-    for path in _list_paths(root):
-        values = _read_values(path)
+    parents = safe_reads.root_parents(str(root))
+    for path in _list_paths(parents):
+        values = _read_values(parents, path)
         name = values.get("DEVICE") or values.get("DEVICE6")
         if not name:
             raise _make_error(path, "", "a file with a line DEVICE=")
@@ -50,17 +57,16 @@ def read_document(root: Path, macs: Mapping[str, str]) -> dict[str, Any]:
     return {"version": 1, "config": list(devices.values())}
 
 
-def _read_values(path: Path) -> dict[str, str]:
+def _read_values(parents: ParentCache, path: str) -> dict[str, str]:
     try:
-        with path.open("rb") as file:
-            text = file.read(MAX_BYTES).decode(errors="replace")
-        words = shlex.split(text, comments=True)
+        content = safe_reads.read_file(parents, path, max_bytes=MAX_BYTES)
+        words = shlex.split(content.data.decode(errors="replace") if content else "", comments=True)
     except (OSError, ValueError) as error:
         raise _make_error(path, str(error), "a file of lines KEY='value'") from None
     return {key: value for key, sign, value in (word.partition("=") for word in words) if sign}
 
 
-def _make_subnets(path: Path, values: Mapping[str, str]) -> list[dict[str, Any]]:
+def _make_subnets(path: str, values: Mapping[str, str]) -> list[dict[str, Any]]:
     usual = values.get("PROTO") or values.get("IPV6PROTO") or ("dhcp" if values.get("filename") else "none")
     subnets = []
     for family in ("IPV4", "IPV6"):
@@ -85,7 +91,7 @@ def _make_subnets(path: Path, values: Mapping[str, str]) -> list[dict[str, Any]]
     return subnets
 
 
-def _make_error(path: Path, value: str, wanted: str) -> PrecastError:
+def _make_error(path: str, value: str, wanted: str) -> PrecastError:
     return issues.BAD_VALUE.error(
         path=path, value=value or "it", wanted=wanted, advice="check the file that the initramfs wrote"
     )

@@ -56,7 +56,7 @@ async def _read_disc(access: MachineAccess, disc: str) -> bytes | None:
 
 
 def _resolve_device(root: Path, disc: str) -> Path:
-    return Path(safe_paths.resolve("" if root == Path("/") else str(root), disc, is_followed=True))
+    return Path(safe_paths.resolve("" if root == Path("/") else str(root), disc))
 
 
 def parse(where: str, data: bytes) -> Provisioning:

@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from precast.base.errors import PrecastError
 from precast.boot.sources import labels
 from precast.boot.sources.contract import Evidence
-from precast.resources.files import safe_paths
+from precast.resources.files import safe_paths, safe_reads
 
 DMI = "/sys/class/dmi/id"
 DMI_NAMES = (
@@ -40,20 +41,23 @@ def collect(root: Path, image: Mapping[str, Any] | None = None) -> Evidence:
 
 def _read_line(base: str, path: str) -> str:
     try:
-        with Path(safe_paths.resolve(base, path, is_followed=True)).open("rb") as file:
-            return file.read(_MAX_BYTES).decode(errors="replace").strip("\n\0 ")
-    except OSError:
+        content = safe_reads.read_file(safe_reads.root_parents(base), path, max_bytes=_MAX_BYTES)
+    except (OSError, PrecastError):
         return ""
+    return "" if content is None else content.data.decode(errors="replace").strip("\n\0 ")
 
 
 def _exists(base: str, path: str) -> bool:
-    return Path(safe_paths.resolve(base, path, is_followed=True)).exists()
+    try:
+        return safe_reads.exists(safe_reads.root_parents(base), path)
+    except (OSError, PrecastError):
+        return False
 
 
 def _find_labels(base: str, wanted: frozenset[str]) -> dict[str, Path]:
     """Return the labels that udev knows, and those of disks that udev has not probed yet."""
     known = _read_udev_labels(base)
-    disks = [Path(safe_paths.resolve(base, f"/dev/{name}", is_followed=True)) for name in _list_names(base, DISKS)]
+    disks = [Path(safe_paths.resolve(base, f"/dev/{name}")) for name in _list_names(base, DISKS)]
     for disk in disks[:_MAX_DISKS]:
         if disk not in known.values() and (label := labels.read_label(disk)) in wanted:
             known.setdefault(label, disk)
@@ -62,13 +66,13 @@ def _find_labels(base: str, wanted: frozenset[str]) -> dict[str, Path]:
 
 def _list_names(base: str, directory: str) -> list[str]:
     try:
-        return sorted(each.name for each in Path(safe_paths.resolve(base, directory, is_followed=True)).iterdir())
-    except OSError:
+        return safe_reads.list_names(safe_reads.root_parents(base), directory)
+    except (OSError, PrecastError):
         return []
 
 
 def _read_udev_labels(base: str) -> dict[str, Path]:
     """Return udev's labels by device. It escapes unusual characters as \\x and two digits; our labels have none."""
     names = _list_names(base, LABELS)
-    devices = {name.lower(): Path(safe_paths.resolve(base, f"{LABELS}/{name}", is_followed=True)) for name in names}
+    devices = {name.lower(): Path(safe_paths.resolve(base, f"{LABELS}/{name}")) for name in names}
     return {label: device.resolve() if not base else device for label, device in devices.items()}

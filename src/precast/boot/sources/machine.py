@@ -8,8 +8,6 @@ the root.
 
 import asyncio
 import contextlib
-import errno
-import os
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -17,9 +15,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from precast.base import programs
 from precast.base.clock import Clock, SystemClock
+from precast.base.errors import NotFoundError, PrecastError
 from precast.boot.sources import fat, iso9660, issues, web
 from precast.boot.sources.contract import Evidence, HttpAnswer, RetryPolicy
-from precast.resources.files import safe_paths
+from precast.resources.files import issues as file_issues
+from precast.resources.files import safe_reads
 
 if TYPE_CHECKING:
     import ssl
@@ -48,19 +48,18 @@ class Machine:
         self._context = context
 
     def read(self, path: str, max_bytes: int = MAX_FILE_BYTES) -> bytes | None:
-        base = "" if self.root == Path("/") else str(self.root)
-        resolved = safe_paths.resolve(base, "/" + path.lstrip("/"), is_followed=True)
+        place = "/" + path.lstrip("/")
         try:
-            # Non-blocking: opening a pipe in place of a file would block for ever.
-            with os.fdopen(os.open(resolved, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-                data = file.read(max_bytes + 1) or b""
+            content = safe_reads.read_file(safe_reads.root_parents(str(self.root)), place, max_bytes=max_bytes)
         except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR):
-                return None
-            raise issues.UNREADABLE.error(path=resolved, reason=error.strerror) from None
-        if len(data) > max_bytes:
-            raise issues.TOO_LARGE.error(where=resolved, limit=max_bytes)
-        return data
+            raise issues.UNREADABLE.error(path=place, reason=error.strerror) from None
+        except NotFoundError:
+            return None  # a directory or a pipe in place of the file
+        except PrecastError as error:
+            if file_issues.TOO_LARGE.matches(error):
+                raise issues.TOO_LARGE.error(where=place, limit=max_bytes) from None
+            raise
+        return None if content is None else content.data
 
     @contextlib.asynccontextmanager
     async def mounted(self, device: Path, file_system: str = FILE_SYSTEM) -> AsyncIterator["Machine"]:

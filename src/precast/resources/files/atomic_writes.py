@@ -2,7 +2,7 @@
 
 New content is written under a temporary name in the same directory, gets its owner and mode, is flushed to the disk and then renamed.
 The temporary name is derived from the file's name, so the next run that writes the file removes what a killed run left behind.
-Everything is relative to an open directory (see places), which is flushed once, at the end of the run.
+Everything is relative to an open directory (see `safe_paths`), which is flushed once, at the end of the run.
 """
 
 import contextlib
@@ -12,7 +12,8 @@ import stat
 from collections.abc import Callable
 from typing import BinaryIO
 
-from precast.resources.files import checksums
+from precast.resources.files import checksums, safe_reads
+from precast.resources.files.safe_paths import ParentCache
 
 _NEW_DIRECTORY = 0o755
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -98,6 +99,15 @@ def make_directory(
         with contextlib.suppress(OSError):
             os.rmdir(temporary, dir_fd=directory)
         raise
+
+
+def make_directories(parents: ParentCache, path: str, mode: int, owner: tuple[int, int] = (-1, -1)) -> None:
+    """Create a directory and its missing parents, unless they exist. Raises as `safe_paths.open_parent` does."""
+    if not path.strip("/") or safe_reads.exists(parents, path):
+        return
+    make_directories(parents, path.rstrip("/").rpartition("/")[0], _NEW_DIRECTORY)
+    with parents.opened(path.rstrip("/")) as (directory, name):
+        make_directory(directory, name, mode=lambda _: mode, uid=owner[0], gid=owner[1])
 
 
 def make_link(

@@ -7,7 +7,9 @@ import os
 import stat
 
 from precast.resources.contract import ManagedNode
-from precast.resources.files import atomic_writes, issues
+from precast.resources.files import atomic_writes, issues, safe_reads
+
+_MAX_BYTES = 1 << 30  # the owner of a sparse file must not fill the disk of the agent's state
 
 
 def check(node: ManagedNode, backup: str) -> None:
@@ -46,8 +48,8 @@ def _beside(directory: int, name: str, suffix: str) -> str:
 
 
 def _in_bucket(node: ManagedNode, directory: int, name: str, path: str) -> str:
-    handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
-    with os.fdopen(handle, "rb") as file:
+    handle, _ = safe_reads.open_at(directory, name, path)
+    with safe_reads.BoundedFile(handle, path, _MAX_BYTES) as file:
         return f"Filebucketed {path} to puppet with sum {node.backup(file, path)}"
 
 
@@ -55,7 +57,7 @@ def _directory_in_bucket(node: ManagedNode, directory: int, name: str, path: str
     logs: list[str] = []
     handle = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
     try:
-        for inner in sorted(os.listdir(handle)):
+        for inner in safe_reads.list_handle(handle, path):
             logs += back_up(node, "puppet", handle, inner, f"{path}/{inner}")
     finally:
         os.close(handle)

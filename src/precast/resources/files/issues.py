@@ -108,6 +108,24 @@ NOT_FETCHED = Issue(
     "cannot fetch {source}: {reason}",
     "try it with `curl -I` on this node; the next run tries again",
 )
+FOREIGN_FILE = Issue(
+    "RESOURCE-126",
+    Kind.DENIED,
+    "{path} belongs to user {owner}, and its content must not be given to user {uid}",
+    "remove the file, or change its owner: whoever can write its directory may have renamed it",
+)
+TOO_LARGE = Issue(
+    "RESOURCE-127",
+    Kind.INPUT,
+    "{path} has more than {limit_bytes} bytes, and is not read",
+    "check who wrote the file; a large file can be compared by its time: checksum => mtime",
+)
+TOO_DEEP = Issue(
+    "RESOURCE-128",
+    Kind.INPUT,
+    "directories in {path} are nested more than {limit} levels deep",
+    "recurse less deep with recurselimit",
+)
 NO_FILE = Issue("RESOURCE-122", Kind.NOT_FOUND, "file {path} does not exist", "declare it as a resource of type file")
 BAD_FRAGMENT = Issue(
     "RESOURCE-123",

@@ -11,7 +11,7 @@ import pwd
 from collections.abc import Callable
 
 from precast.resources.contract import ManagedNode
-from precast.resources.files import issues, safe_paths
+from precast.resources.files import issues, safe_reads
 
 SNAPSHOT = "owners"
 SWITCH = "/etc/nsswitch.conf"
@@ -89,10 +89,11 @@ class Owners:
 
     def _entries(self, table: str) -> list[tuple[str, int]]:
         try:
-            with open(safe_paths.resolve(self._root, f"/etc/{table}", is_followed=True), encoding="utf-8") as file:
-                lines = [line.split(":") for line in file]
+            content = safe_reads.read_file(safe_reads.root_parents(self._root), f"/etc/{table}")
         except OSError:
             return []
+        text = "" if content is None else content.data.decode(errors="surrogateescape")
+        lines = [line.split(":") for line in text.split("\n")]
         return [(parts[0], int(parts[2])) for parts in lines if len(parts) > 2 and parts[2].strip().isdecimal()]
 
 

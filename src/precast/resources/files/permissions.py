@@ -9,21 +9,18 @@ import os
 import stat
 from collections.abc import Iterator
 
-from precast.resources.files import issues, safe_paths
+from precast.resources.files import safe_reads
 
 
 @contextlib.contextmanager
 def open_entry(root: str, path: str, is_followed: bool) -> Iterator[int]:
     """A handle to the entry at a path, or to the target of a link there, if it is followed."""
-    there = safe_paths.follow_links(root, path) if is_followed else safe_paths.LinkTarget(path, None)
-    with safe_paths.open_parent(root, there.path) as (directory, name):
+    with safe_reads.find_entry(safe_reads.root_parents(root), path, is_followed) as (directory, name, there):
         handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         try:
-            entry_stat, directory_uid = os.fstat(handle), os.fstat(directory).st_uid
+            entry_stat = os.fstat(handle)
             there.check(entry_stat)
-            is_foreign = directory_uid not in (0, os.geteuid(), entry_stat.st_uid)
-            if is_foreign and stat.S_ISREG(entry_stat.st_mode) and entry_stat.st_nlink > 1:
-                raise issues.SHARED_FILE.error(path=path, uid=directory_uid)
+            safe_reads.check_names(path, entry_stat, os.fstat(directory))
             yield handle
         finally:
             os.close(handle)

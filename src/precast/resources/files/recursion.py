@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from precast.resources.contract import DesiredResource, ManagedNode
-from precast.resources.files import issues, safe_paths, sources
+from precast.resources.files import issues, listing, safe_reads, sources
 from precast.resources.files.parameters import SOFT_LIMIT, Spec
 
 # Parameters of the directory that its entries do not inherit.
@@ -25,8 +25,9 @@ def find_children(
     from_sources = _find_in_sources(spec, node)
     present: list[str] = []
     if spec.recurse == "all" and is_directory:
-        top = safe_paths.resolve(node.root, spec.path, spec.is_followed)
-        present = [path for path, _ in sources.list_below(top, spec.ignored, spec.limit, spec.is_followed)]
+        parents = safe_reads.node_parents(node)
+        found = listing.list_below(parents, spec.path, spec.ignored, spec.limit, spec.is_followed)
+        present = [path for path, _ in found]
     everything = {**dict.fromkeys(present), **dict.fromkeys(from_sources)}
     _check_count(spec, len(everything), log)
     inherited = {name: value for name, value in resource.parameters.items() if name not in _OWN}

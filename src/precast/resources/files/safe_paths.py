@@ -1,16 +1,15 @@
-"""Resolves managed paths without following untrusted links.
+"""Reaches managed paths without following untrusted links.
 
-There are two dangers: below `--root` a link with an absolute target must stay below that root; and a run as root that writes in a directory
-of another user must not follow a link of that user to a file that the user could not write. So every change is made relative to an open
-directory, which is reached step by step. A link is trusted if root (or the user who runs us) owns it and its directory; any other link is
-followed only if its target belongs to the owner of the link (or of its directory). The last component of a path is never followed.
+There are two dangers: below `--root` a link with an absolute target must stay below that root; and a run as root that works in a directory
+of another user must not follow a link of that user to a file that the user could not read or write. So everything is read and changed
+relative to an open directory, which is reached step by step. A link is trusted if root (or the user who runs us) owns it and its directory;
+any other link is followed only if its target belongs to the owner of the link (or of its directory). The last component of a path is
+followed only if the caller asks for it, by the same rule.
 """
 
-import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from precast.base.errors import PrecastError
@@ -18,11 +17,12 @@ from precast.resources.contract import ManagedNode
 from precast.resources.files import issues
 
 _MAX_LINKS = 40  # the kernel's limit
+_MAX_CACHED = 128  # open directories of a run
 _STEP = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def resolve(root: str, path: str, is_followed: bool = False) -> str:
-    """The path to read below `root`; every link on the way (and at the end, if it is followed) stays inside the root.
+def resolve(root: str, path: str) -> str:
+    """The path of a device or a program of the system below `root`, with all links resolved inside the root. Nothing is opened or trusted.
 
     Raises InputError RESOURCE-110 if links form a cycle.
     """
@@ -39,8 +39,6 @@ def resolve(root: str, path: str, is_followed: bool = False) -> str:
             del here[-1:]
             continue
         here.append(name)
-        if not waiting and not is_followed:
-            break
         try:
             target = os.readlink("/".join((root, *here)))
         except OSError:
@@ -53,63 +51,77 @@ def resolve(root: str, path: str, is_followed: bool = False) -> str:
     return "/".join((root, *here))
 
 
-@contextlib.contextmanager
-def open_parent(root: str, path: str) -> Iterator[tuple[int, str]]:
-    """The open parent directory of a path, and the path's last component, for use with `dir_fd`.
+def open_parent(root: str, path: str) -> "OpenParent":
+    """The open parent directory of a path, and the path's last component, for use with `dir_fd`; it is not cached.
 
     Raises DeniedError RESOURCE-109 for an untrusted link, NotFoundError RESOURCE-111 if the directory does not exist.
     """
-    directory, _, name = path.rpartition("/")
-    descent = _Descent(root, path)
-    try:
-        descent.reach(directory)
-        yield descent.fd, name or "."
-    finally:
-        descent.close()
+    return ParentCache(root, max_cached=0).opened(path)
+
+
+class OpenParent:
+    """An open directory and the name of an entry in it, for the time of a `with` block."""
+
+    __slots__ = ("_descent", "directory", "name")
+
+    def __init__(self, directory: int, name: str, descent: "_Descent | None") -> None:
+        self.directory = directory
+        self.name = name
+        self._descent = descent  # closed at the end of the block; None if the directory stays open
+
+    def __enter__(self) -> tuple[int, str]:
+        return self.directory, self.name
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._descent is not None:
+            self._descent.close()
 
 
 class ParentCache:
-    """Caches open parent directories from one written file to the next, because most files are written side by side.
+    """Caches open parent directories of one root, because most managed files are side by side.
 
-    A cached directory was reached step by step; it is used again only if its path still leads to it. Safe for several threads.
+    A cached directory was reached step by step; it is used again only if its path still leads to it. Safe for several threads: a directory
+    that was cached stays open until the end, because another thread may be using it.
     """
 
-    def __init__(self, root: str) -> None:
-        self._root = root
-        self._cached: list[tuple[str, _Descent]] = []
+    def __init__(self, root: str, max_cached: int = _MAX_CACHED) -> None:
+        self.root = root
+        self._max_cached = max_cached
+        self._current: dict[str, _Descent] = {}
+        self._open: list[_Descent] = []
 
-    @contextlib.contextmanager
-    def opened(self, path: str) -> Iterator[tuple[int, str]]:
+    def opened(self, path: str) -> OpenParent:
         """As `open_parent`."""
         directory, _, name = path.rpartition("/")
-        descent = self._take(directory)
-        if descent is None:
-            descent = _Descent(self._root, path)
-            try:
-                descent.reach(directory)
-            except BaseException:
-                descent.close()
-                raise
+        if name == "..":
+            directory, name = path, "."
+        cached = self._current.get(directory)
+        if cached is not None and cached.is_at(f"{self.root}{directory}" or "/"):
+            return OpenParent(cached.fd, name or ".", None)
+        descent = _Descent(self.root, path)
         try:
-            yield descent.fd, name or "."
+            descent.reach(directory)
         except BaseException:
             descent.close()
             raise
-        self._cached.append((directory, descent))
-
-    def _take(self, directory: str) -> "_Descent | None":
-        try:
-            cached, descent = self._cached.pop()
-        except IndexError:
-            return None
-        if cached == directory and descent.is_at(f"{self._root}{directory}" or "/"):
-            return descent
-        descent.close()
-        return None
+        if len(self._open) >= self._max_cached:
+            return OpenParent(descent.fd, name or ".", descent)
+        descent.close_above()
+        self._open.append(descent)
+        self._current[directory] = descent
+        return OpenParent(descent.fd, name or ".", None)
 
     def close(self) -> None:
-        while self._cached:
-            self._cached.pop()[1].close()
+        """Close all directories. A closed cache still works, but caches nothing."""
+        self._max_cached = 0
+        self._current.clear()
+        while self._open:
+            self._open.pop().close()
+
+    __del__ = close  # not every machine is used for a whole run
 
 
 def parent_cache(node: ManagedNode) -> ParentCache:
@@ -137,11 +149,11 @@ class LinkTarget(NamedTuple):
             )
 
 
-def follow_links(root: str, path: str) -> LinkTarget:
+def follow_links(parents: ParentCache, path: str) -> LinkTarget:
     """Follow the links at the end of a path. Raises InputError RESOURCE-110 if they form a cycle, and as `open_parent` does."""
     answerable: int | None = None
     for _ in range(_MAX_LINKS):
-        with open_parent(root, path) as (directory, name):
+        with parents.opened(path) as (directory, name):
             try:
                 link = os.open(name, _STEP, dir_fd=directory)
             except FileNotFoundError:
@@ -168,6 +180,7 @@ class _Descent:
         self._fds = [os.open(root or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
         self._owners = [os.fstat(self._fds[0]).st_uid]
         self._links = 0
+        self._identity: tuple[int, int] | None = None
 
     @property
     def fd(self) -> int:
@@ -182,13 +195,21 @@ class _Descent:
                 raise issues.NO_PARENT.error(path=self._path, parent=directory or "/") from None
             raise
 
+    def close_above(self) -> None:
+        """Close the directories above the current one, which are not needed once it is reached."""
+        for fd in self._fds[:-1]:
+            os.close(fd)
+        del self._fds[:-1], self._owners[:-1]
+        status = os.fstat(self.fd)
+        self._identity = (status.st_dev, status.st_ino)
+
     def is_at(self, path: str) -> bool:
         """Whether a path leads to the current directory."""
         try:
-            there, here = os.stat(path), os.fstat(self.fd)
+            status = os.stat(path)
         except OSError:
             return False
-        return os.path.samestat(there, here)
+        return (status.st_dev, status.st_ino) == self._identity
 
     def _step(self, name: str) -> None:
         if name in ("", "."):

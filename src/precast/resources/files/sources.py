@@ -13,7 +13,9 @@ from typing import Any, BinaryIO, Literal, Protocol
 from urllib.parse import unquote
 
 from precast.resources.contract import ManagedNode
-from precast.resources.files import checksums, issues, safe_paths
+from precast.resources.files import checksums, issues, safe_reads
+from precast.resources.files.listing import is_ignored, list_below
+from precast.resources.files.safe_paths import ParentCache
 
 SourceKind = Literal["file", "directory", "link"]
 _PINNED = "puppet:///"
@@ -116,10 +118,12 @@ class Pinned(_CatalogSource):
 
 
 class Local:
-    """A path on the node."""
+    """A path on the node; links are followed by the rule of `safe_paths`."""
 
-    def __init__(self, path: str, found: os.stat_result) -> None:
+    def __init__(self, parents: ParentCache, path: str, is_followed: bool, found: os.stat_result) -> None:
+        self._parents = parents
         self._path = path
+        self._is_followed = is_followed
         self.found: os.stat_result | None = found
         self._mode = found.st_mode
 
@@ -131,7 +135,8 @@ class Local:
 
     @property
     def target(self) -> str:
-        return os.readlink(self._path)
+        with self._parents.opened(self._path) as (directory, name):
+            return os.readlink(name, dir_fd=directory)
 
     def comparable(self, kind: str) -> str:
         return kind
@@ -148,12 +153,12 @@ class Local:
             return checksums.of_stream(kind, file)
 
     def open(self) -> BinaryIO:
-        return open(self._path, "rb")
+        return safe_reads.open_stream(self._parents, self._path, self._is_followed)
 
     def below(self, ignored: Sequence[str], limit: int | None) -> Mapping[str, Source]:
         return {
-            path: Local(f"{self._path}/{path}", entry_stat)
-            for path, entry_stat in list_below(self._path, ignored, limit, False)
+            path: Local(self._parents, f"{self._path}/{path}", False, entry_stat)
+            for path, entry_stat in list_below(self._parents, self._path, ignored, limit, False)
         }
 
 
@@ -178,11 +183,14 @@ def find_source(node: ManagedNode, source: str, is_followed: bool) -> Source | N
         from precast.resources.files import remote  # imports many modules, which few catalogs need
 
         return remote.find_remote(source)
-    path = safe_paths.resolve(node.root, local_path(source), is_followed)
-    try:
-        return Local(path, os.stat(path) if is_followed else os.lstat(path))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    parents, path = safe_reads.node_parents(node), local_path(source)
+    found = safe_reads.find_status(parents, path, is_followed)
+    return None if found is None else Local(parents, path, is_followed, found)
+
+
+def is_remote(source: str) -> bool:
+    """Whether a source is a file on another server."""
+    return source.startswith(_REMOTE)
 
 
 def as_texts(value: Any) -> tuple[str, ...]:
@@ -217,53 +225,3 @@ def local_path(source: str) -> str:
     if source.startswith("file:"):
         return unquote("/" + source.removeprefix("file:").lstrip("/"))
     return source
-
-
-def is_ignored(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a name matches one of the shell patterns. A name that begins with a dot matches only patterns that do."""
-    if not patterns:
-        return False
-    import fnmatch
-
-    return any(
-        fnmatch.fnmatchcase(name, pattern) and (not name.startswith(".") or pattern.startswith("."))
-        for pattern in patterns
-    )
-
-
-def list_below(
-    top: str, ignored: Sequence[str], limit: int | None, is_followed: bool
-) -> list[tuple[str, os.stat_result]]:
-    """All entries below a directory by relative path, in order; a link to a directory is entered only if links are followed."""
-    entries: list[tuple[str, os.stat_result]] = []
-    _list_into(top, "", ignored, limit, is_followed, entries, frozenset())
-    return entries
-
-
-def _list_into(
-    top: str,
-    prefix: str,
-    ignored: Sequence[str],
-    limit: int | None,
-    is_followed: bool,
-    entries: list[tuple[str, os.stat_result]],
-    above: frozenset[tuple[int, int]],
-) -> None:
-    if limit is not None and limit <= 0:
-        return
-    for name in sorted(os.listdir(f"{top}/{prefix}" if prefix else top)):
-        if is_ignored(name, ignored):
-            continue
-        path = f"{prefix}/{name}" if prefix else name
-        try:
-            seen = os.lstat(f"{top}/{path}")
-            if is_followed and stat.S_ISLNK(seen.st_mode):
-                seen = os.stat(f"{top}/{path}")
-        except OSError:
-            continue  # removed meanwhile, or a dangling link
-        entries.append((path, seen))
-        identity = (seen.st_dev, seen.st_ino)
-        if stat.S_ISDIR(seen.st_mode) and identity not in above:
-            _list_into(
-                top, path, ignored, None if limit is None else limit - 1, is_followed, entries, above | {identity}
-            )

@@ -1,11 +1,12 @@
 """A scripted server of sessions, over real TLS: a test accepts an agent's connection and sends the messages of the server itself."""
 
 import asyncio
+import base64
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 from cryptography import x509
@@ -14,11 +15,19 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from websockets.asyncio.server import Server, ServerConnection, serve
 
+from precast.agent.catalog.cached_catalog import catalog_path
+from precast.agent.catalog.cached_policy import policy_path
+from precast.agent.catalog.cached_release import release_path
 from precast.agent.identity.credentials import Credentials
+from precast.base import digests
 from precast.base.files import write_private
 from precast.services.identity.authority import Authority
 from precast.services.identity.certificates import CURVE, certificate_pem, private_pem
 from precast.wire import sessions as session
+from precast.wire.catalogs.release_pointer import ReleasePointer, SignedRelease, release_text, signed_release_bytes
+from precast.wire.jobs.orders import ExecOrder, SignedExecOrder
+from precast.wire.jobs.signed_orders import order_text, signed_order_bytes
+from precast.wire.nodes.policy import Enforce, Policy, SignedPolicy, policy_text, signed_bytes
 from precast.wire.sessions import Ack, FromNode, Hello, Message, Record, Welcome
 
 T = TypeVar("T", bound=Message)
@@ -153,6 +162,33 @@ class ScriptedServer:
         write_private(credentials.certificate, certificate_pem(certificate).encode())
         write_private(credentials.authority, self.authority.pem.encode())
         return credentials
+
+    def release(self, root: Path, catalog: bytes, name: str, sequence: int = 1, **changes: Any) -> SignedRelease:
+        """Cache a catalog on an enrolled machine as if this server had released it; returns its signed pointer."""
+        given = ReleasePointer(
+            name, digests.of_bytes(catalog), sequence, sequence, "production", "v1", datetime.now(UTC)
+        )
+        text = release_text(msgspec.structs.replace(given, **changes))
+        signed = SignedRelease(text, self._sign(signed_release_bytes(text)))
+        write_private(catalog_path(root), catalog)
+        write_private(release_path(root), msgspec.json.encode(signed))
+        return signed
+
+    def sign_exec(self, order: ExecOrder) -> SignedExecOrder:
+        """An ordered command as this server would send it."""
+        text = order_text(order)
+        signature = self._sign(signed_order_bytes(text))
+        return SignedExecOrder(order.order, order.expires_at, order.timeout_s, text, signature, order.why)
+
+    def permit(self, root: Path, name: str, enforce: Enforce = "always") -> None:
+        """Cache a policy on an enrolled machine as if this server had sent it."""
+        now = datetime.now(UTC)
+        text = policy_text(Policy(name, 1, enforce, [], now, now + timedelta(days=30)))
+        signed = SignedPolicy(text, self._sign(signed_bytes(text)))
+        write_private(policy_path(root), msgspec.json.encode(signed))
+
+    def _sign(self, data: bytes) -> str:
+        return base64.b64encode(self.authority.sign_document(data)).decode()
 
     async def _serve(self, socket: ServerConnection) -> None:
         self._lines.put_nowait(AgentConnection(socket))

@@ -157,10 +157,22 @@ POLICY_REFUSED = Issue(
     "the policy is refused: {reason}",
     "the cached policy stays; check it with `precast node policy show`, and set it again if it is not the one you want",
 )
+RELEASE_REFUSED = Issue(
+    "AGENT-019",
+    Kind.DENIED,
+    "the release pointer is refused: {reason}",
+    "nothing of the catalog was used; fetch it again with `precast agent fetch`, or apply a file by `precast apply --catalog FILE`",
+)
 NO_LOG = Issue("AGENT-015", Kind.UNAVAILABLE, "cannot log to {path}: {reason}", "check the directory, or log elsewhere")
 NO_COMMAND = Issue(
     "AGENT-030",
     Kind.CONFLICT,
     "the command {order} cannot begin: it was not dispatched on this node, or it has begun already",
     "the daemon starts each command once; order another one with `precast exec`",
+)
+ORDER_REFUSED = Issue(
+    "AGENT-031",
+    Kind.DENIED,
+    "the command {order} is refused: {reason}",
+    "it was not run; order another one with `precast exec`",
 )

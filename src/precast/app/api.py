@@ -39,6 +39,7 @@ from precast.app.settings import Address, ServerSettings
 from precast.app.shared_services import BackgroundTask, build_audit_log
 from precast.app.supervision import Worker
 from precast.base.ids import TimeOrderedIds
+from precast.services.identity.crl import CrlService
 from precast.services.identity.people import PeopleService
 from precast.services.identity.recognition import RecognitionService
 from precast.services.identity.rotation import RotationService
@@ -46,6 +47,7 @@ from precast.services.identity.signer.client import SignerClient
 from precast.services.nodes.status import ServerInfo, StatusService
 from precast.store.engine.database import Database
 from precast.store.identity.certificates import NodeCertificates
+from precast.store.identity.revocations import Revocations
 from precast.store.nodes.classification import Classifications
 from precast.store.nodes.nodes import Fleet
 from precast.store.queue.queue import WorkQueue
@@ -118,7 +120,7 @@ class ApiRole:
         classification = build_classification(database, self._settings)
         ids = TimeOrderedIds(database.clock)
         rotation = RotationService(database, NodeCertificates(database), build_audit_log(database), signer, ids)
-        routes.collect(AuthorityApi(signer, rotation))
+        routes.collect(AuthorityApi(signer, rotation, CrlService(Revocations(database), signer, database.clock)))
         routes.collect(build_identity_api(database, signer, people, recognition, classification.classifier))
         routes.collect(build_requests_api(database, signer, classification.classifier))
         routes.collect(build_facts_api(database, self._facts))

@@ -20,6 +20,7 @@ from precast.services.catalogs.views import CatalogViews
 from precast.services.compile.inputs import NodeInputs
 from precast.services.compile.readiness import ReadinessService
 from precast.services.compile.requests import CompileRequests
+from precast.services.identity.signer.client import SignerClient
 from precast.services.query.queries import QueryService
 from precast.services.query.report_search import ReportSearch
 from precast.services.query.resource_indexer import ResourceIndexer

@@ -9,6 +9,8 @@ from precast.api.sessions.records import declare_messages
 from precast.app.shared_services import build_audit_log
 from precast.services.facts.records import FactRecords
 from precast.services.facts.service import FactService
+from precast.services.identity.signer.client import SignerClient
+from precast.services.jobs.order_signatures import OrderSignatures
 from precast.services.jobs.records import OrderRecords
 from precast.services.jobs.results import StepResults
 from precast.services.reports.reports import ReportService

@@ -166,8 +166,8 @@ def test_environment_without_a_policy_gets_neither_root_nor_a_secret_nor_a_mark(
     assert attack.left_marks() == set()
     assert SECRET not in reported
     assert not (attack.directory / "new").exists()
-    spooled = (attack.machine.agent_state / "agent.db").read_bytes()
-    spooled += b"".join(path.read_bytes() for path in attack.machine.agent_state.glob("agent.db-*"))
+    spooled = (attack.machine.agent_state / "state.db").read_bytes()
+    spooled += b"".join(path.read_bytes() for path in attack.machine.agent_state.glob("state.db-*"))
     assert SECRET.encode() not in spooled
 
 

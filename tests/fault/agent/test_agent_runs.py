@@ -105,7 +105,7 @@ async def carry_out_orders_while_killed(directory: Path, rounds: int, chance: ra
     async with ScriptedServer(directory / "server") as server:
         server.enrol(root, "web1")
         (root / "etc").mkdir()
-        catalog_path(root).write_text(json.dumps(CATALOG))
+        server.release(root, json.dumps(CATALOG).encode(), "web1")
         with closing(LocalStore.open(root, lambda: "one")) as store, closing(sqlite3.connect(store.path)) as counter:
             counter.executescript(COUNTING)
         serving = asyncio.create_task(server_side.serve(server))

@@ -1,7 +1,7 @@
 """Fetches what was released to this node: its policy, its catalog, and every content that the catalog names.
 
-The catalog is written last, after everything it needs was checked and cached, so the cached catalog is always complete: a node that is
-cut off in the middle applies the one it had. If the node has the current catalog, the server answers 304 Not Modified, and contents
+Nothing of a catalog is used before its release pointer was verified. The catalog is written last, after everything it needs was checked
+and cached, so the cached catalog is always complete: a node that is cut off in the middle applies the one it had. If the node has the current catalog, the server answers 304 Not Modified, and contents
 that are cached are not downloaded again.
 """
 
@@ -17,6 +17,7 @@ from precast.agent import issues
 from precast.agent.catalog import plugins
 from precast.agent.catalog.cached_catalog import catalog_path
 from precast.agent.catalog.cached_policy import read_policy
+from precast.agent.catalog.cached_release import applied_sequence, next_release_path, release_path
 from precast.agent.catalog.content_download import download_contents
 from precast.agent.state.paths import STATE
 from precast.agent.state.status_notes import ConnectionNote, FetchNote, PolicyNote
@@ -25,6 +26,7 @@ from precast.base import digests, https
 from precast.base.errors import PrecastError
 from precast.base.files import write_private
 from precast.catalog.document import unseal
+from precast.wire.catalogs.release_pointer import HEADER
 from precast.wire.nodes.policy import Policy, SignedPolicy
 
 CONTENT = STATE / "content"
@@ -65,7 +67,7 @@ def fetch_and_note(root: Path, urls: Sequence[str], context: ssl.SSLContext, sto
 def _fetch_and_note(root: Path, url: str, context: ssl.SSLContext, store: LocalStore) -> FetchResult:
     serial = fetch_policy(root, url, context, store)
     try:
-        fetched = fetch(root, url, context)
+        fetched = fetch(root, url, context, applied_sequence(store))
     except PrecastError as error:
         if error.code == NOTHING_RELEASED:
             now = store.clock.now()
@@ -134,42 +136,46 @@ def _policy_note(policy: Policy) -> PolicyNote:
     return PolicyNote(policy.serial, policy.enforce, policy.windows, policy.expires_at)
 
 
-def fetch(root: Path, url: str, context: ssl.SSLContext) -> FetchResult:
-    """Fetch the catalog of this node with everything that it names, and cache it.
+def fetch(root: Path, url: str, context: ssl.SSLContext, applied: int = 0) -> FetchResult:
+    """Fetch the catalog of this node with everything that it names, and cache it. `applied` is the sequence of the release applied last.
 
-    Raises the server's error (RELEASE-001 if nothing was released), DeniedError AGENT-017 if something does not have its digest; then
-    the cached catalog stays.
+    Raises the server's error (RELEASE-001 if nothing was released), DeniedError AGENT-017 if something does not have its digest,
+    AGENT-019 if the release pointer is refused; then the cached catalog stays.
     """
+    from precast.agent.catalog import release_check
+
     path = catalog_path(root)
-    cached = digests.of_bytes(path.read_bytes()) if path.is_file() else ""
-    headers = {"If-None-Match": f'"{cached}"'} if cached else {}
+    cached = path.read_bytes() if path.is_file() else b""
+    headers = {"If-None-Match": f'"{digests.of_bytes(cached)}"'} if cached else {}
     response = https.call(url, context, "GET", "/v1/catalog", headers=headers)
-    if response.status == _NOT_MODIFIED:
-        return FetchResult(cached, False, 0, (), *_origin(response))
     if response.status >= 400:
         https.read_answer(url, response, dict)
-    digest = digests.of_bytes(response.body)
-    if response.headers.get("ETag", "").strip('"') != digest:
-        raise issues.NOT_AS_NAMED.error(what="the catalog", digest=digest)
-    content = unseal(response.body, "the catalog of this node").body.content
+    signed = release_check.decode_header(response.headers.get(HEADER, ""))
+    pointer = release_check.verify(root, signed)
+    is_new = response.status != _NOT_MODIFIED
+    catalog = response.body if is_new else cached
+    release_check.check_digest(pointer, catalog)
+    release_check.check_sequence(pointer, applied)
+    count, written = _cache_contents(root, url, context, catalog) if is_new else (0, [])
+    write_private(next_release_path(root), msgspec.json.encode(signed))
+    if is_new:
+        write_private(path, catalog)
+        _delete_others(root / CONTENT, set(unseal(catalog, "the catalog of this node").body.content.values()))
+    next_release_path(root).replace(release_path(root))
+    origin = (pointer.environment, pointer.version, pointer.release)
+    return FetchResult(pointer.digest, is_new, count, tuple(written), *origin)
+
+
+def _cache_contents(root: Path, url: str, context: ssl.SSLContext, catalog: bytes) -> tuple[int, list[str]]:
+    """Download the contents that a catalog names, and write its plug-ins. Returns the count of the first and the names of the others."""
+    content = unseal(catalog, "the catalog of this node").body.content
     count = download_contents(root / CONTENT, list(content.values()), url, context)
 
     def read(content_digest: digests.Digest) -> bytes:
         return (root / CONTENT / content_digest).read_bytes()
 
     named = {name: digests.Digest(content_digest) for name, content_digest in content.items()}
-    written = plugins.write_plugins(root / plugins.DIRECTORY.lstrip("/"), named, read)
-    write_private(path, response.body)
-    _delete_others(root / CONTENT, set(content.values()))
-    return FetchResult(digest, True, count, tuple(written), *_origin(response))
-
-
-def _origin(response: https.HttpAnswer) -> tuple[str, str, int]:
-    """The environment, its version, and the number of the release."""
-    headers = response.headers
-    number = headers.get("Precast-Release", "0")
-    version = headers.get("Precast-Code-Version", "")
-    return headers.get("Precast-Environment", ""), version, int(number) if number.isdecimal() else 0
+    return count, plugins.write_plugins(root / plugins.DIRECTORY.lstrip("/"), named, read)
 
 
 def _delete_others(directory: Path, named: set[str]) -> None:

@@ -1,19 +1,13 @@
 """Checks the signature of a policy, and caches a valid one. Needs `cryptography`, so the daemon never imports it."""
 
-import base64
-import binascii
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
-from cryptography import x509
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from precast.agent import issues
 from precast.agent.catalog import cached_policy
-from precast.agent.identity.credentials import reason_of
+from precast.agent.catalog.signatures import is_signed
 from precast.agent.identity.enrolment import Identity
 from precast.base.errors import PrecastError
 from precast.base.files import write_private
@@ -54,7 +48,7 @@ def accept(root: Path, data: bytes, now: datetime) -> Policy:
 def verify(root: Path, signed: SignedPolicy) -> Policy:
     """Decode a policy that is for this node and signed by an authority that this node trusts. Raises DeniedError AGENT-018."""
     identity = Identity(root)
-    if not _is_signed(signed, identity.authority):
+    if not is_signed(identity.authority, signed_bytes(signed.policy), signed.signature):
         raise issues.POLICY_REFUSED.error(reason="it is not signed by an authority that this node trusts")
     try:
         policy = msgspec.json.decode(signed.policy, type=Policy)
@@ -78,25 +72,3 @@ def check_cached_policy(root: Path, reason: str, now: datetime) -> EnforceDecisi
         return decide_enforcement(verify(root, cached[0]), reason, now)
     except PrecastError as error:
         return EnforceDecision(False, error.message)
-
-
-def _is_signed(signed: SignedPolicy, authority: Path) -> bool:
-    try:
-        signature = base64.b64decode(signed.signature, validate=True)
-        trusted = x509.load_pem_x509_certificates(authority.read_bytes())
-    except binascii.Error:
-        return False
-    except (OSError, ValueError) as error:
-        raise issues.CANNOT_KEEP.error(path=authority, reason=reason_of(error)) from error
-    return any(_has_signed(certificate, signature, signed_bytes(signed.policy)) for certificate in trusted)
-
-
-def _has_signed(authority: x509.Certificate, signature: bytes, data: bytes) -> bool:
-    key = authority.public_key()
-    if not isinstance(key, ec.EllipticCurvePublicKey):
-        return False  # such as Puppet's authority, which signs no policies
-    try:
-        key.verify(signature, data, ec.ECDSA(hashes.SHA256()))
-    except InvalidSignature:
-        return False
-    return True

@@ -13,7 +13,7 @@ from precast.agent.orders.command_lock import is_command_locked
 from precast.agent.orders.exec_orders import ExecOrders
 from precast.agent.settings import AgentSettings
 from precast.agent.state.paths import STATE
-from precast.wire.jobs.orders import ExecOrder
+from precast.wire.jobs.orders import SignedExecOrder
 
 log = logging.getLogger("precast.agent")
 
@@ -59,7 +59,7 @@ class ExecChore:
     def _is_running(self, order_id: str) -> bool:
         return order_id in self._running or is_command_locked(self._state, order_id)
 
-    async def _carry_out(self, order: ExecOrder) -> None:
+    async def _carry_out(self, order: SignedExecOrder) -> None:
         try:
             process = await self._children.start("agent", "exec", "--order", order.order)
             if process is None:

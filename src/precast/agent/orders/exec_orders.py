@@ -8,16 +8,16 @@ import msgspec
 from precast.agent import issues
 from precast.agent.orders.order_queue import OrderQueue
 from precast.agent.state.spool import Importance
-from precast.wire.jobs.orders import EXEC, EXEC_BEGAN, EXEC_ENDED, ExecBegan, ExecEnded, ExecOrder
+from precast.wire.jobs.orders import EXEC, EXEC_BEGAN, EXEC_ENDED, ExecBegan, ExecEnded, SignedExecOrder
 
 BROKEN_OFF = "the command was broken off: the process that ran it was ended from outside"
 
 
-class ExecOrders(OrderQueue[ExecOrder]):
-    """Ordered commands. A command is answered when it begins and when it ends."""
+class ExecOrders(OrderQueue[SignedExecOrder]):
+    """Ordered commands, as they were received: `order_check` verifies one before it is run. Answered when it begins and when it ends."""
 
     name = EXEC
-    message = ExecOrder
+    message = SignedExecOrder
     chore = "exec"
     nouns = "commands"
     cannot_begin = issues.NO_COMMAND

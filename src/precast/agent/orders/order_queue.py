@@ -82,6 +82,11 @@ class OrderQueue(OrderKind[M]):
                     return order
         return None
 
+    def find(self, order_id: str) -> M | None:
+        """The order with this id; None if there is none."""
+        rows = self._store.read("SELECT body FROM queued_order WHERE kind = ? AND id = ?", (self.name, order_id))
+        return msgspec.json.decode(rows[0][0], type=self.message) if rows else None
+
     def begin(self, order_id: str) -> M:
         """Begin to carry out a dispatched order. Raises `cannot_begin` if it is not dispatched, or was begun before."""
         with self._store.transaction() as db:

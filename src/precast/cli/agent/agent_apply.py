@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from precast.agent.applying.run import RunRequest
     from precast.agent.catalog.enforcement import RunMode
     from precast.agent.state.store import LocalStore
+    from precast.wire.catalogs.release_pointer import ReleasePointer
     from precast.wire.reports.events import Summary
     from precast.wire.reports.records import RunBegan
 
@@ -64,6 +65,7 @@ def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
     mode = _mode(args, settings)
     args.noop, args.is_look_only = mode.is_noop, mode.is_look_only
     data = read_bytes(args.catalog) if args.catalog is not None else read_catalog(args.root)
+    pointer = _check_release(args, data) if args.catalog is None else None
     document = unseal(data, args.catalog or "the cached catalog")
     request, name = build_request(document, args)
     if args.catalog is not None:
@@ -74,8 +76,7 @@ def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
 
         request = request._replace(contents=CachedContents(args.root / CONTENT))
     digest = digests.of_bytes(data)
-    begins = (lambda store: _begin(store, settings, args.order)) if args.order else None
-    request = request._replace(version=digest, begins=begins)
+    request = request._replace(version=digest, begins=lambda store: _begin(store, settings, args.order, pointer))
     return apply_and_print(
         request._replace(reporter=_reporter(args, settings, request, mode.refusal)),
         args,
@@ -150,11 +151,40 @@ def _mode(args: argparse.Namespace, settings: AgentSettings) -> "RunMode":
     return mode
 
 
-def _begin(store: "LocalStore", settings: AgentSettings, order: str) -> None:
+def _check_release(args: argparse.Namespace, catalog: bytes) -> "ReleasePointer | None":
+    """Verify that the cached catalog is the one released to this node, before anything of it is read.
+
+    None on a machine that is not enrolled: there, a person has written the catalog. Raises DeniedError AGENT-019.
+    """
+    from precast.agent.applying.run import state_root
+    from precast.agent.identity.credentials import Credentials
+
+    if not Credentials(args.root).certificate.exists():
+        return None
+    from precast.agent.catalog.cached_release import applied_sequence
+    from precast.agent.catalog.release_check import check_cached_catalog
+    from precast.agent.state.store import LocalStore
+
+    store = LocalStore.open(state_root(args.root), lambda: os.urandom(16).hex())
+    try:
+        return check_cached_catalog(args.root, catalog, applied_sequence(store))
+    finally:
+        store.close()
+
+
+def _begin(store: "LocalStore", settings: AgentSettings, order: str, pointer: "ReleasePointer | None") -> None:
+    """Begin under the run's lease: note the release, unless another run has applied a newer one meanwhile, and begin the order."""
     from precast.agent.orders.run_orders import RunOrders
     from precast.agent.state.spool import Spool, SpoolLimits
 
-    RunOrders(store, Spool(store, SpoolLimits(settings.spool_records, settings.spool_bytes))).begin(order)
+    if pointer is not None:
+        from precast.agent.catalog.cached_release import AppliedRelease, applied_sequence
+        from precast.agent.catalog.release_check import check_sequence
+
+        check_sequence(pointer, applied_sequence(store))
+        store.write_note(AppliedRelease(pointer.sequence, pointer.digest))
+    if order:
+        RunOrders(store, Spool(store, SpoolLimits(settings.spool_records, settings.spool_bytes))).begin(order)
 
 
 def _end(args: argparse.Namespace, settings: AgentSettings, digest: str, summary: "Summary") -> None:

@@ -1,11 +1,16 @@
-"""`precast agent exec`: runs one ordered command in a process of its own. Only the daemon starts it; the order is in the local store."""
+"""`precast agent exec`: runs one ordered command in a process of its own. Only the daemon starts it; the order is in the local store.
+
+The settings of the node, its policy and the signature of the order must all allow the command before anything is started.
+"""
 
 import argparse
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from precast.agent.issues import NO_COMMAND
 from precast.agent.settings import AgentSettings
+from precast.base.errors import PrecastError
 from precast.cli.agent.daemon import add_root, opened
 from precast.cli.console.settings import load_settings
 
@@ -34,6 +39,7 @@ def _run(args: argparse.Namespace) -> int:
     from precast.agent.chores.exec import NOT_ALLOWED
     from precast.agent.orders.command_lock import command_locked
     from precast.agent.orders.exec_orders import ExecOrders
+    from precast.agent.orders.order_check import check_order
     from precast.agent.state.paths import STATE
     from precast.agent.state.spool import Importance
     from precast.agent.state.wakeup import wake_daemon
@@ -46,7 +52,16 @@ def _run(args: argparse.Namespace) -> int:
         if not settings.allow_exec:
             orders.refuse(args.order, NOT_ALLOWED)
             return 0
-        order = orders.begin(args.order)
+        received = orders.find(args.order)
+        if received is None:
+            raise NO_COMMAND.error(order=args.order)
+        try:
+            order = check_order(args.root, args.order, received, store.clock.now())
+        except PrecastError as error:
+            orders.refuse(args.order, error.message)
+            wake_daemon(state)
+            raise
+        orders.begin(args.order)
         wake_daemon(state)
 
         def send_output(first: int, lines: "list[OutputLine]") -> None:

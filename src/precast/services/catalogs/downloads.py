@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from precast.base import digests
 from precast.services.catalogs import issues
+from precast.services.catalogs.release_pointer import ReleasePointers
 from precast.services.catalogs.skeletons import Skeletons
 from precast.services.code import issues as code_issues
 from precast.store.catalogs.catalogs import Catalogs
@@ -15,27 +16,35 @@ from precast.store.engine.query import Transaction
 
 
 class ServedCatalog(NamedTuple):
-    """The release that a node is served. The body is filled with the node's own values; None if the node has it already."""
+    """The release that a node is served, and its signed pointer. The body is filled with the node's own values; None if the node has it
+    already."""
 
     release: Release
+    pointer: str
     body: bytes | None
 
 
 class CatalogDownloads:
-    """Reads served catalogs; holds only a cache of documents."""
+    """Reads served catalogs; holds only caches of documents and of signed pointers."""
 
-    def __init__(self, database: Database, catalogs: Catalogs, blobs: Blobs, skeletons: Skeletons) -> None:
+    def __init__(
+        self, database: Database, catalogs: Catalogs, blobs: Blobs, skeletons: Skeletons, pointers: ReleasePointers
+    ) -> None:
         self._database, self._catalogs, self._blobs = database, catalogs, blobs
-        self._skeletons = skeletons
+        self._skeletons, self._pointers = skeletons, pointers
 
     async def fetch(self, node: str, known: str) -> ServedCatalog:
-        """The release that a node is served, with its body unless the node knows it. Raises NotFoundError RELEASE-001."""
+        """The release that a node is served, with its body unless the node knows it.
+
+        Raises NotFoundError RELEASE-001, and the signer's error.
+        """
         release = await self._catalogs.released.read_served(node)
         if release is None:
             raise issues.NO_CATALOG.error(node=node, reason="nothing was released to it")
+        pointer = await self._pointers.header(release)
         if release.digest == known:
-            return ServedCatalog(release, None)
-        return ServedCatalog(release, await self._skeletons.fill(release.skeleton, release.fill))
+            return ServedCatalog(release, pointer, None)
+        return ServedCatalog(release, pointer, await self._skeletons.fill(release.skeleton, release.fill))
 
     async def size_of_content(self, node: str, digest: str) -> int:
         """The size of a content that the node's served catalog names. Raises NotFoundError ENV-013 for any other."""

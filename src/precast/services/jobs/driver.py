@@ -173,8 +173,9 @@ class JobDriver:
             yield from self._jobs.leave_out(job.id, node, store.AWAY, "too many orders wait for it already")
             return
         wait_s = limits.begin_s if is_connected else max(limits.begin_s, limits.away_s)
-        expires_at = self._database.clock.now() + timedelta(seconds=wait_s)
-        kind, order = make_order(job, request, expires_at)
+        now = self._database.clock.now()
+        expires_at = now + timedelta(seconds=wait_s)
+        kind, order = make_order(job, request, node, now, expires_at)
         yield from self._jobs.mark_ordered(job.id, node, expires_at + GRACE)
         yield from self._orders.post(node, kind, order)
 

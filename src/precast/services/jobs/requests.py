@@ -71,12 +71,13 @@ def request_command(body: NewExecJob, count: int) -> JobRequest:
     )
 
 
-def make_order(job: JobRow, request: JobRequest, expires_at: datetime) -> tuple[str, msgspec.Struct]:
+def make_order(
+    job: JobRow, request: JobRequest, node: str, now: datetime, expires_at: datetime
+) -> tuple[str, msgspec.Struct]:
     """The order for one node of a job: the kind of the record, and its body."""
     if job.kind == EXEC:
-        order = ExecOrder(
-            job.id, request.argv, expires_at, request.limits.take_s, request.output_bytes, request.why or job.made_by
-        )
+        take_s, why = request.limits.take_s, request.why or job.made_by
+        order = ExecOrder(node, job.id, request.argv, now, expires_at, take_s, request.output_bytes, why)
         return wire.EXEC, order
     return wire.RUN, RunOrder(job.id, request.mode, expires_at, request.tags, request.why or job.made_by)
 

@@ -4,6 +4,8 @@ An order is appended inside the transaction of the operation that causes it, and
 has stored it.
 """
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 
 from precast.base import canonical
@@ -35,27 +37,44 @@ class StoredOrder(msgspec.Struct, frozen=True):
     version: int = 1
 
 
+# Makes the body that is sent to a node from the stored one: node, kind, body.
+PrepareOrder = Callable[[str, str, msgspec.Raw], Awaitable[msgspec.Raw]]
+
+
+async def send_as_stored(node: str, kind: str, body: msgspec.Raw) -> msgspec.Raw:
+    return body
+
+
 class OrderService:
     """Appends orders, reads them for a connection and removes the confirmed ones; holds no state between calls."""
 
-    def __init__(self, nodes: NodeCertificates, streams: Streams, audit: AuditLog) -> None:
+    def __init__(
+        self,
+        nodes: NodeCertificates,
+        streams: Streams,
+        audit: AuditLog,
+        prepare: PrepareOrder = send_as_stored,
+    ) -> None:
         self._nodes = nodes
         self._streams = streams
         self._audit = audit
+        self._prepare = prepare
 
     async def read(self, node: str, after: int, limit: int, trimmed: int = 0) -> list[Record]:
-        """Read the orders of a node that follow a number.
+        """Read the orders of a node that follow a number, prepared for sending.
 
-        Raises StreamRewound if the stream ends before that number, or still holds orders that were removed through `trimmed`.
+        Raises StreamRewound if the stream ends before that number, or still holds orders that were removed through `trimmed`; and what
+        preparing raises.
         """
         page = await self._streams.read(STREAM_PREFIX + node, after, limit)
         if page.last < after or page.trimmed < trimmed:
             raise StreamRewound
-        return [
-            Record(entry.number, order.kind, entry.at, order.body, order.version)
-            for entry in page.records
-            for order in [msgspec.json.decode(entry.body, type=StoredOrder)]
-        ]
+        records = []
+        for entry in page.records:
+            order = msgspec.json.decode(entry.body, type=StoredOrder)
+            body = await self._prepare(node, order.kind, order.body)
+            records.append(Record(entry.number, order.kind, entry.at, body, order.version))
+        return records
 
     async def confirm(self, node: str, through: int) -> None:
         """Remove the orders that a node has stored, through this number."""

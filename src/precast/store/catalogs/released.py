@@ -17,9 +17,10 @@ RELEASED_TOPIC = "released"
 RELEASE = Query(
     "catalogs.release",
     """
-    -- Each node counts its own releases.
+    -- Each node counts its own releases. Their times only grow, even if the clock was set back, because a node applies none that is older.
     INSERT INTO node_release (node, number, digest, skeleton, fill, environment, version, released_at, released_by)
-    SELECT :node, coalesce(max(number), 0) + 1, :digest, :skeleton, :fill, :environment, :version, :now, :actor
+    SELECT :node, coalesce(max(number), 0) + 1, :digest, :skeleton, :fill, :environment, :version,
+        CASE WHEN coalesce(max(released_at), 0) < :now THEN :now ELSE max(released_at) + 1 END, :actor
     FROM node_release WHERE node = :node
     """,
 )

@@ -38,13 +38,29 @@ class RunOrder(msgspec.Struct, frozen=True):
 
 
 class ExecOrder(msgspec.Struct, frozen=True):
-    """Run a command now, if the node's own configuration allows it. Kind `exec`. `argv` is executed without a shell."""
+    """Run a command now, if the node's configuration and policy allow it: the document that is signed. `argv` is run without a shell."""
 
+    node: str
     order: Identifier
     argv: Annotated[list[str], msgspec.Meta(min_length=1, max_length=MAX_ARGUMENTS)]
+    created_at: datetime
     expires_at: datetime
     timeout_s: float
     output_bytes: int  # the node drops output beyond this, and reports how much
+    why: str = ""
+
+
+class SignedExecOrder(msgspec.Struct, frozen=True):
+    """An ordered command as it is sent: the exact text of its `ExecOrder` and the signature in base64. Kind `exec`.
+
+    The other fields let the daemon queue the order. They are not signed, and the process that runs the command does not use them.
+    """
+
+    order: Identifier
+    expires_at: datetime
+    timeout_s: float
+    text: str
+    signature: Annotated[str, msgspec.Meta(max_length=1_000)]
     why: str = ""
 
 

@@ -16,7 +16,7 @@ from precast.agent.state.spool import Spool, SpoolLimits
 from precast.agent.state.store import LocalStore
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError
-from precast.wire.jobs.orders import EXEC, ExecEnded, ExecOrder
+from precast.wire.jobs.orders import EXEC, ExecEnded, SignedExecOrder
 from tests.unit.agent.state.records import record
 
 
@@ -34,7 +34,7 @@ class Node:
     def order(self, name: str) -> bool:
         self._number += 1
         expires_at = self.clock.now() + timedelta(minutes=5)
-        order = ExecOrder(name, ["uptime"], expires_at, 60.0, 1000)
+        order = SignedExecOrder(name, expires_at, 60.0, '{"argv":["uptime"]}', "")
         return self._registry.receive(record(self._number, EXEC, order)) is not None
 
     def sent(self) -> list[tuple[str, Any]]:
@@ -54,7 +54,8 @@ def test_command_is_begun_once_and_its_end_is_answered_once(node: Node) -> None:
     dispatched = node.orders.dispatch_next()
     assert dispatched is not None
     assert node.orders.dispatch_next() is None
-    assert node.orders.begin("one").argv == ["uptime"]
+    assert node.orders.find("one") == node.orders.begin("one") == dispatched
+    assert node.orders.find("two") is None
     with pytest.raises(ConflictError) as caught:
         node.orders.begin("one")
     assert caught.value.code == "AGENT-030"

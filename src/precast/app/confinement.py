@@ -5,7 +5,7 @@ import logging
 import msgspec
 
 from precast.app.settings import ServerSettings
-from precast.base.confinement.children import ask, probe
+from precast.base.confinement.children import ask, command, probe
 from precast.base.confinement.confine import Measure
 from precast.base.errors import PrecastError
 
@@ -37,9 +37,12 @@ async def describe(settings: ServerSettings) -> list[ConfinedProcess]:
     from precast.app.compiler import compile_limits
     from precast.services.code.checks import check_command
     from precast.services.compile.workers import worker_command
+    from precast.services.traces.costly_processes import MODULE as COSTLY
 
+    limits = compile_limits(settings)
     commands = {
-        "compile worker": worker_command(compile_limits(settings)),
+        "compile worker": worker_command(limits),
+        "costly question": command(COSTLY, str(limits.memory_bytes), level=settings.confinement),
         "check of code": check_command(settings.confinement),
     }
     return [await _describe(name, argv) for name, argv in commands.items()]

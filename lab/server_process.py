@@ -17,6 +17,7 @@ class ServerProcess:
     def __init__(self, data: Path) -> None:
         self._data = data
         self.popen: subprocess.Popen[str] | None = None
+        self.prefix: list[str] = []  # a command that runs the server, such as one that changes the user
 
     @property
     def log(self) -> str:
@@ -34,7 +35,7 @@ class ServerProcess:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("PRECAST_", "PG"))}
         with (self._data / "log").open("ab") as log:
             self.popen = subprocess.Popen(
-                [PRECAST, "server", "--data", str(self._data), "--listen", f"127.0.0.1:{port}", *words],
+                [*self.prefix, PRECAST, "server", "--data", str(self._data), "--listen", f"127.0.0.1:{port}", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

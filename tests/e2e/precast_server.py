@@ -45,6 +45,7 @@ class Server:
         self.database = database
         self.port = 0
         self.more: list[str] = []  # further words of its command line
+        self.prefix: list[str] = []  # a command that runs the server
         self._server = ServerProcess(data)
         self.authority = data / "authority" / "certificate.pem"
 
@@ -57,6 +58,7 @@ class Server:
     def start(self) -> None:
         """Start the process and wait for the line with its address."""
         database = ["--database", self.database] if self.database else []
+        self._server.prefix = self.prefix
         self.port = self._server.start(self.port, [*database, *self.more])
 
     def stop(self, number: int = signal.SIGTERM) -> int:

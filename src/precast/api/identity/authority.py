@@ -1,22 +1,51 @@
 """Routes about the authority: the certificates to trust, and the rotation of the authority."""
 
-from precast.api.http.routes import ADMIN, PUBLIC, VIEWER, Call, route
+from aiohttp import web
+
+from precast.api.http.routes import ADMIN, PUBLIC, VIEWER, Call, Content, route
 from precast.services.identity import issues as identity_issues
+from precast.services.identity.crl import CrlService
 from precast.services.identity.rotation import RotationService
 from precast.services.identity.signer.client import SignerClient
 from precast.wire.identity.bodies import AuthorityBody, RetireBody, RotateBody, RotationBody
+
+_CACHED = {"Cache-Control": "public, max-age=60"}
 
 
 class AuthorityApi:
     """Handles the routes of the authority."""
 
-    def __init__(self, signer: SignerClient, rotation: RotationService) -> None:
+    def __init__(self, signer: SignerClient, rotation: RotationService, crl: CrlService) -> None:
+        self._crl = crl
         self._signer = signer
         self._rotation = rotation
 
     @route("GET", "/v1/authority", PUBLIC, "The certificates to trust", AuthorityBody)
     async def show(self, call: Call) -> AuthorityBody:
         return AuthorityBody(self._signer.current.pem)
+
+    @route(
+        "GET",
+        "/v1/crl",
+        PUBLIC,
+        "The certificates that are revoked (X.509 CRL, DER)",
+        Content,
+        errors=(identity_issues.SIGNER_UNAVAILABLE,),
+    )
+    async def read_crl(self, call: Call) -> web.Response:
+        return web.Response(body=await self._crl.read(), content_type="application/pkix-crl", headers=_CACHED)
+
+    @route(
+        "GET",
+        "/v1/crl.pem",
+        PUBLIC,
+        "The certificates that are revoked (X.509 CRL, PEM)",
+        Content,
+        errors=(identity_issues.SIGNER_UNAVAILABLE,),
+    )
+    async def read_crl_pem(self, call: Call) -> web.Response:
+        body = (await self._crl.read_pem()).encode()
+        return web.Response(body=body, content_type="application/x-pem-file", headers=_CACHED)
 
     @route("GET", "/v1/authority/rotation", VIEWER, "The progress of a rotation of the authority", RotationBody)
     async def show_rotation(self, call: Call) -> RotationBody:

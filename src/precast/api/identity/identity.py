@@ -44,6 +44,7 @@ class IdentityApi:
             identity_issues.BAD_REQUEST,
             identity_issues.NAME_TAKEN,
             identity_issues.ENROLMENT_DENIED,
+            identity_issues.SIGNER_UNAVAILABLE,
             wire_issues.BAD_NAME,
             wire_issues.BAD_TOKEN,
         ),
@@ -58,7 +59,12 @@ class IdentityApi:
         "Renew a node's certificate; the node proves that it has its key",
         CertificateBody,
         body=RenewBody,
-        errors=(identity_issues.BAD_REQUEST, identity_issues.RENEWAL_DENIED, wire_issues.BAD_NAME),
+        errors=(
+            identity_issues.BAD_REQUEST,
+            identity_issues.RENEWAL_DENIED,
+            identity_issues.SIGNER_UNAVAILABLE,
+            wire_issues.BAD_NAME,
+        ),
     )
     async def renew(self, call: Call) -> CertificateBody:
         return await self._enrolment.renew(call.body)

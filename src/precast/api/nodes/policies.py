@@ -2,6 +2,7 @@
 
 from precast.api.http.routes import NODE, OPERATOR, VIEWER, Call, Document, NodeCaller, route
 from precast.api.nodes.nodes import TARGETS
+from precast.services.identity import issues as identity_issues
 from precast.services.issues import BAD_VALUE, NO_SUCH_NODE, UNPRINTABLE
 from precast.services.nodes import issues as node_issues
 from precast.services.nodes.policies import PolicyService
@@ -47,7 +48,7 @@ class PoliciesApi:
         NODE,
         "The signed policy of the calling node; 304 if the node has it already",
         Document,
-        errors=(node_issues.NO_POLICY,),
+        errors=(node_issues.NO_POLICY, identity_issues.SIGNER_UNAVAILABLE),
         headers=("If-None-Match",),
     )
     async def fetch(self, call: Call) -> Document:

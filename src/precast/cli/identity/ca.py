@@ -62,6 +62,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     step.add_argument("--status", action="store_true", help="only show the progress")
     rotate.add_argument("--force", action="store_true", help="with --finish: revoke certificates that are still in use")
     add_command(commands, "bundle", _bundle, "print the certificates to trust, as PEM")
+    crl = add_command(commands, "crl", _crl, "print the list of revoked certificates (X.509 CRL), as PEM")
+    crl.add_argument("--text", action="store_true", help="print what it says instead")
 
 
 def _list_certificates(args: argparse.Namespace) -> int:
@@ -165,4 +167,21 @@ def _bundle(args: argparse.Namespace) -> int:
         print_json(msgspec.to_builtins(authority))
     else:
         print(authority.certificates, end="")
+    return 0
+
+
+def _crl(args: argparse.Namespace) -> int:
+    from cryptography import x509
+
+    pem = connect(args).fetch_content("/v1/crl.pem")
+    crl = x509.load_pem_x509_crl(pem)
+    if args.json:
+        until = None if crl.next_update_utc is None else crl.next_update_utc.isoformat()
+        rows = [{"serial": f"{row.serial_number:x}", "at": row.revocation_date_utc.isoformat()} for row in crl]
+        print_json({"pem": pem.decode(), "next_update": until, "revoked": rows})
+    elif args.text:
+        rows = [(f"{row.serial_number:x}", format_time(row.revocation_date_utc)) for row in crl]
+        print_rows(args, rows, ["SERIAL", "REVOKED"], rows)
+    else:
+        print(pem.decode(), end="")
     return 0

@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="create another admin token",
         description="Create an admin token on the server itself, when the first one is lost. It needs access to the database.",
     )
-    add_settings(admin, ServerSettings, "data", "database")
+    add_settings(admin, ServerSettings, "data", "database", "signer")
     admin.add_argument(
         "--admin", metavar="NAME", default="admin", help="the person who gets the token (default: admin)"
     )

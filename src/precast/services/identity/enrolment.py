@@ -27,6 +27,9 @@ from precast.wire.identity import tokens as wire
 from precast.wire.identity.bodies import CertificateBody, EnrolBody, NewEnrolmentToken, RenewBody, TokenBody, TokenRow
 from precast.wire.identity.names import is_name, matches
 
+# A node needs one certificate in twenty days; a few more for lost answers, reinstallations and attempts.
+MAX_ISSUED_PER_DAY = 12
+
 
 class EnrolmentService:
     """Issues, renews and revokes the certificates of nodes, and manages enrolment tokens."""
@@ -119,7 +122,7 @@ class EnrolmentService:
     async def renew(self, body: RenewBody) -> CertificateBody:
         """Issue the next certificate to a node that proves to have the key of a certificate that is not revoked or superseded.
 
-        Raises InputError CA-004 for a bad request, DeniedError CA-007 for everything else.
+        Raises InputError CA-004 for a bad request, LimitedError CA-017 after too many of a day, DeniedError CA-007 for everything else.
         """
         request = certificates.read_request(body.request)
         known = await self._nodes.find(certificates.fingerprint_of_pem(body.certificate))
@@ -127,6 +130,7 @@ class EnrolmentService:
             raise issues.RENEWAL_DENIED.error()
         if known.not_after + timedelta(seconds=GRACE_S) <= self._clock.now():
             raise issues.RENEWAL_DENIED.error()
+        await self._database.read(self._check_rate, known.node)  # before the signer works; counted again under the lock
         # The signer verifies the certificate and the proof, and takes the extensions from the certificate.
         issued = await self._signer.renew(body.request, body.certificate, body.proof)
         if not await self._database.write(self._renew, known, issued.record):
@@ -195,9 +199,16 @@ class EnrolmentService:
             if not (yield from self._tokens.use_enrolment_token(token.id)):
                 raise issues.ENROLMENT_DENIED.error(node=node)
             yield from self._nodes.reactivate(node)
+        yield from self._check_rate(node)
         yield from self._nodes.add(record)
         yield from self._admission.admit(node, record.extensions)
         yield from self._audit.add(f"node:{node}", "certificate.enrol", node, serial=record.serial, token=token.id)
+
+    def _check_rate(self, node: str) -> Transaction[None]:
+        """Raise LimitedError CA-017 if a node has been issued too many certificates. Its row is locked, so this counts all of them."""
+        since = self._clock.now() - timedelta(days=1)
+        if (yield from self._nodes.count_issued(node, since)) >= MAX_ISSUED_PER_DAY:
+            raise issues.ISSUED_TOO_OFTEN.error(node=node, limit=MAX_ISSUED_PER_DAY)
 
     def _renew(self, known: Certificate, record: Certificate) -> Transaction[bool]:
         yield from self._nodes.lock(known.node)
@@ -208,6 +219,7 @@ class EnrolmentService:
         # was not used yet, so it is not superseded.
         if not (yield from self._recognition.record_use(known)):
             return False
+        yield from self._check_rate(known.node)
         yield from self._nodes.add(record)
         yield from self._audit.add(
             f"node:{known.node}", "certificate.renew", known.node, serial=record.serial, before=known.serial

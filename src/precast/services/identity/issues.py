@@ -53,6 +53,12 @@ TOO_MANY_REQUESTS = Issue(
     "{limit} requests are already waiting for an operator ({scope})",
     "an operator signs or rejects them, see `precast ca list --pending`; or enrol with a token",
 )
+ISSUED_TOO_OFTEN = Issue(
+    "CA-017",
+    Kind.LIMITED,
+    "{node} has been issued {limit} certificates within a day",
+    "wait until tomorrow; a certificate is valid for thirty days, so find out what requests new ones",
+)
 NO_SUCH_REQUEST = Issue(
     "CA-010",
     Kind.NOT_FOUND,

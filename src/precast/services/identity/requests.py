@@ -7,7 +7,7 @@ fetched for a limited time, and only with the same key.
 
 from collections.abc import Mapping
 from datetime import timedelta
-from ipaddress import IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from cryptography import x509
 
@@ -27,10 +27,14 @@ from precast.wire.identity.names import is_name
 
 # How long a request stays pending, and how long its certificate can be fetched.
 REQUEST_FOR = timedelta(days=7)
+UNKNOWN = "unknown"
 MAX_PENDING = 1000
 MAX_PENDING_FROM_ADDRESS = 50
+MAX_PENDING_FROM_NETWORK = 250
 # One host can use every IPv6 address of a network with this prefix length, so the whole network counts as one address.
 ONE_HOST_BITS = 64
+# What one site usually has.
+NETWORK_BITS = {4: 24, 6: 48}
 
 
 class RequestService:
@@ -64,7 +68,13 @@ class RequestService:
         if stored is None or await self._is_revoked(stored):
             now = self._database.clock.now()
             stored = EnrolmentRequest(
-                node, key, certificates.request_pem(request), host_of(address), now, now + REQUEST_FOR
+                node,
+                key,
+                certificates.request_pem(request),
+                host_of(address),
+                network_of(address),
+                now,
+                now + REQUEST_FOR,
             )
             await self._database.write(self._add, stored)
         if stored.rejected_at is not None:
@@ -124,15 +134,33 @@ class RequestService:
             raise issues.NAME_TAKEN.error(node=request.node)
         # No live certificate has the name, so certificates that were signed for it earlier are useless.
         yield from self._requests.delete_signed(request.node)
-        total, from_address = yield from self._requests.count_waiting(request.address)
-        if total >= MAX_PENDING:
-            raise issues.TOO_MANY_REQUESTS.error(limit=MAX_PENDING, scope="in all")
-        if from_address >= MAX_PENDING_FROM_ADDRESS:
-            raise issues.TOO_MANY_REQUESTS.error(limit=MAX_PENDING_FROM_ADDRESS, scope="from this address")
+        detail = yield from self._make_room(request)
         if (yield from self._requests.add(request)):
             yield from self._audit.add(
-                f"address:{request.address}", "certificate.request", request.node, fingerprint=request.key_digest
+                f"address:{request.address}",
+                "certificate.request",
+                request.node,
+                fingerprint=request.key_digest,
+                **detail,
             )
+
+    def _make_room(self, request: EnrolmentRequest) -> Transaction[dict[str, str]]:
+        """Raises UnavailableError CA-009 if there is no room. Returns what to add to the audit entry.
+
+        If the list is full, a request of the network that has the most is displaced, unless that network would then have fewer than
+        the one of the new request: a flood displaces itself, and a network with one request keeps it.
+        """
+        total, from_address, from_network = yield from self._requests.count_waiting(request.address, request.network)
+        if from_address >= MAX_PENDING_FROM_ADDRESS:
+            raise issues.TOO_MANY_REQUESTS.error(limit=MAX_PENDING_FROM_ADDRESS, scope="from this address")
+        if from_network >= MAX_PENDING_FROM_NETWORK:
+            raise issues.TOO_MANY_REQUESTS.error(limit=MAX_PENDING_FROM_NETWORK, scope="from this network")
+        if total < MAX_PENDING:
+            return {}
+        displaced = yield from self._requests.displace(at_least=from_network + 2)
+        if displaced is None:
+            raise issues.TOO_MANY_REQUESTS.error(limit=MAX_PENDING, scope="in all")
+        return {"displaced": displaced}
 
     def _sign(self, request: EnrolmentRequest, record: Certificate, pem: bytes, actor: str) -> Transaction[None]:
         yield from self._nodes.lock_or_create(record.node)
@@ -169,13 +197,22 @@ class RequestService:
 
 def host_of(address: str) -> str:
     """The network that counts as one sender: an IPv4 address, or the IPv6 network of a host."""
+    parsed = _parse(address)
+    if isinstance(parsed, IPv6Address) and not parsed.is_loopback:
+        return str(ip_network((parsed, ONE_HOST_BITS), strict=False))
+    return str(parsed or UNKNOWN)
+
+
+def network_of(address: str) -> str:
+    """The network of a site around an address."""
+    parsed = _parse(address)
+    return UNKNOWN if parsed is None else str(ip_network((parsed, NETWORK_BITS[parsed.version]), strict=False))
+
+
+def _parse(address: str) -> IPv4Address | IPv6Address | None:
     try:
-        parsed = ip_address(address)
+        parsed = ip_address(address.partition("%")[0])
     except ValueError:
-        return "unknown"
-    if isinstance(parsed, IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return str(parsed.ipv4_mapped)
-        if not parsed.is_loopback:
-            return str(ip_network((parsed, ONE_HOST_BITS), strict=False))
-    return str(parsed)
+        return None
+    mapped = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else None
+    return mapped or parsed

@@ -98,7 +98,7 @@ class SocketConnection:
                     except _Lost:
                         reason = "it ended the connection"
                     except OSError as error:
-                        reason = f"{self._path}: {error.strerror}"
+                        reason = error.strerror or "it cannot be reached"
                     await asyncio.sleep(PAUSE_S)
         except TimeoutError:
             raise issues.SIGNER_UNAVAILABLE.error(reason=reason) from None

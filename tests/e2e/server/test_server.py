@@ -2,38 +2,18 @@
 
 import gzip
 import json
-import re
 import signal
 import socket
-import sqlite3
 import ssl
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from lab.postgres import PostgresServer
 from precast.api.http.quotas import MAX_BODY_BYTES
-from precast.services.identity import roles
 from tests.e2e.precast_command import ORDINARY, assert_fine, assert_refused, names_in
 from tests.e2e.precast_server import HttpResponse, Server, mode_of, precast, running, tls_error
-
-PUBLIC = {
-    "GET /",  # the dashboard and its sign-in; the data it shows needs a session: tests/e2e/web/test_dashboard.py
-    "GET /web/{file}",
-    "POST /v1/web/session",
-    "GET /health/live",
-    "GET /health/ready",
-    "GET /v1/authority",
-    "GET /v1/openapi.json",
-    "GET /v1/reference",
-    "POST /v1/enrolments",
-    "POST /v1/hooks/{environment}",  # the caller signs the body; tests/e2e/code/test_hooks.py
-    "POST /v1/renewals",
-    "POST /v1/requests",
-}
 
 
 @pytest.fixture(scope="module")
@@ -60,79 +40,7 @@ def assert_problem(response: HttpResponse, status: int, *codes: str) -> None:
     assert response.body["hint"]
 
 
-# all routes
-
-
-def test_routes_without_the_right_credentials_are_all_refused(server: Server, tmp_path: Path) -> None:
-    document = server.ask("GET", "/v1/openapi.json").body
-    routes = {
-        f"{method.upper()} {path}": operation
-        for path, operations in document["paths"].items()
-        for method, operation in operations.items()
-    }
-    assert {name for name, operation in routes.items() if "security" not in operation} == PUBLIC
-    expired, revoked = (server.read("token", "person", "late", "--role", "admin") for _ in range(2))
-    with closing(sqlite3.connect(server.data / "precast.db", timeout=30)) as database, database:
-        database.execute("UPDATE person_token SET expires_at = 1 WHERE id = ?", (expired["id"],))
-    assert_fine(server.command("token", "revoke", revoked["id"]))
-    tokens = {role: person(server, role) for role in roles.ROLES}
-    node = enrol_node(server, tmp_path, "walker")
-    cut = server.admin[:-1]
-    counts: Counter[str] = Counter()
-    for name, operation in routes.items():
-        if name in PUBLIC or "node" in operation["security"][0]:
-            continue
-        method, path = re.sub(r"{\w+}", "x", name.replace("{node}", "walker")).split(" ")
-        needed = operation["description"].removeprefix("Needs the role ").removesuffix(".")
-        assert needed in roles.ROLES, operation
-        assert_problem(server.ask(method, path), 401, "API-001")
-        assert_problem(server.ask(method, path, node=node), 401, "API-001")
-        for header in ("", "Bearer", "Bearer ", "Basic YTpi", server.admin):
-            assert_problem(server.ask(method, path, headers={"Authorization": header}), 401, "API-001")
-        counts["nobody, a node, no bearer"] += 7
-        for token in ("x", "pcu1..", cut, server.admin + "A", expired["token"], revoked["token"], "p" * 5000):
-            assert_problem(server.ask(method, path, token), 401, "API-002")
-            counts["bad token"] += 1
-        for role, token in tokens.items():
-            if not roles.includes(role, needed):
-                assert_problem(server.ask(method, path, token), 403, "API-003")
-                counts["lower role"] += 1
-            else:
-                # There is no body: an authorised caller gets an answer, or an error about the body.
-                assert server.ask(method, path, token).status in (200, 400, 404)
-                counts["right role"] += 1
-    print(f"{len(routes)} routes, {len(PUBLIC)} public; refused and allowed: {dict(counts)}")
-    for_nodes = [name for name, operation in routes.items() if operation.get("security") == [{"node": []}]]
-    assert counts["bad token"] == 7 * (len(routes) - len(PUBLIC) - len(for_nodes))
-    assert len(routes) - len(PUBLIC) - len(for_nodes) >= 9
-    # None of these requests had an effect: the node's certificate is still valid.
-    assert [row["revoked_at"] for row in server.read("ca", "list") if row["node"] == "walker"] == [None]
-
-
-def test_routes_for_nodes_accept_only_a_valid_certificate(server: Server, tmp_path: Path) -> None:
-    document = server.ask("GET", "/v1/openapi.json").body
-    routes = [
-        (method.upper(), path.replace("{digest}", "0" * 64))
-        for path, operations in document["paths"].items()
-        for method, operation in operations.items()
-        if operation.get("security") == [{"node": []}]
-    ]
-    assert ("POST", "/v1/facts") in routes
-    live, stolen = enrol_node(server, tmp_path / "a", "honest"), enrol_node(server, tmp_path / "b", "stolen")
-    assert_fine(server.command("ca", "revoke", "stolen"))
-    nothing = ("RELEASE-001", "ENV-013", "POLICY-003")
-    for method, path in routes:
-        assert_problem(server.ask(method, path), 401, "API-001")
-        assert_problem(server.ask(method, path, server.admin), 401, "API-001")
-        assert_problem(server.ask(method, path, node=stolen), 401, "API-002")
-        # The node is authorised, and gets an error about the body, or that nothing was released to it.
-        response = server.ask(method, path, node=live)
-        assert_problem(response, 404 if response.body["code"] in nothing else 400, "API-004", "SESSION-005", *nothing)
-
-
-def test_token_for_some_environments_does_not_open_routes_of_the_whole_site(server: Server) -> None:
-    made = server.read("token", "person", "scoped", "--role", "admin", "--environment", "production")
-    assert_problem(server.ask("GET", "/v1/nodes", made["token"]), 403, "API-003")
+# paths
 
 
 def test_unknown_path_or_method_is_a_problem(server: Server) -> None:

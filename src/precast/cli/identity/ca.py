@@ -1,4 +1,7 @@
-"""`precast ca`: the certificates of nodes, pending certificate requests, and the rotation of the authority, all on the server."""
+"""`precast ca`: the certificates of nodes, pending certificate requests, and the rotation of the authority, all on the server.
+
+`authority_keys` has the commands that need the authority's own directory.
+"""
 
 import argparse
 
@@ -7,6 +10,7 @@ import msgspec
 from precast.cli import issues
 from precast.cli.console.client import Client, connect, segment
 from precast.cli.console.output import format_time, print_json
+from precast.cli.identity import authority_keys
 from precast.cli.identity.tokens import (
     add_command,
     add_commands,
@@ -63,6 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     rotate.add_argument("--force", action="store_true", help="with --finish: revoke certificates that are still in use")
     add_command(commands, "bundle", _bundle, "print the certificates to trust, as PEM")
     crl = add_command(commands, "crl", _crl, "print the list of revoked certificates (X.509 CRL), as PEM")
+    authority_keys.configure(commands)
     crl.add_argument("--text", action="store_true", help="print what it says instead")
 
 
@@ -177,8 +182,8 @@ def _crl(args: argparse.Namespace) -> int:
     crl = x509.load_pem_x509_crl(pem)
     if args.json:
         until = None if crl.next_update_utc is None else crl.next_update_utc.isoformat()
-        rows = [{"serial": f"{row.serial_number:x}", "at": row.revocation_date_utc.isoformat()} for row in crl]
-        print_json({"pem": pem.decode(), "next_update": until, "revoked": rows})
+        revoked = [{"serial": f"{row.serial_number:x}", "at": row.revocation_date_utc.isoformat()} for row in crl]
+        print_json({"pem": pem.decode(), "next_update": until, "revoked": revoked})
     elif args.text:
         rows = [(f"{row.serial_number:x}", format_time(row.revocation_date_utc)) for row in crl]
         print_rows(args, rows, ["SERIAL", "REVOKED"], rows)

@@ -66,13 +66,19 @@ class PublicAuthority:
     def fingerprint(self) -> Digest:
         return certificates.fingerprint(self.certificate)
 
-    def find_issuer(self, certificate: x509.Certificate) -> x509.Certificate | None:
-        """The authority that issued a node's certificate, expired or not: this one or a trusted one; None if none of them did."""
-        return next((issuer for issuer in self.issuers if is_issued_by(certificate, issuer)), None)
+    def find_issuers(self, certificate: x509.Certificate) -> list[x509.Certificate]:
+        """The authorities that issued a node's certificate, expired or not. There are several if one key has several certificates."""
+        return [issuer for issuer in self.issuers if is_issued_by(certificate, issuer)]
 
     def has_signed(self, certificate: x509.Certificate) -> bool:
         """Whether this authority or a trusted one issued a node's certificate, expired or not."""
-        return self.find_issuer(certificate) is not None
+        return bool(self.find_issuers(certificate))
+
+    @property
+    def own_fingerprints(self) -> list[Digest]:
+        """The fingerprints of all trusted certificates of this authority's key."""
+        key = self.certificate.public_key()
+        return [certificates.fingerprint(each) for each in self.issuers if each.public_key() == key]
 
 
 class Authority(PublicAuthority):

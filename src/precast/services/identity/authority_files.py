@@ -3,7 +3,7 @@
     key.pem            the key that signs
     certificate.pem    what nodes and people trust: the certificate of that key, and the one of the authority before or after it
     imported.pem       the authority that issued imported certificates of nodes, until it is retired; it signs no servers
-    chain.pem          signatures of an earlier authority on the one that replaced it
+    chain.pem          signatures of an earlier authority on the one that replaced it, or the path to a root above this one
     next-key.pem       the key that will sign, while a successor is only prepared
     seal-key.pem       the key of the signer's seals, which rotation does not change
 
@@ -17,7 +17,7 @@ destroys the old one.
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cryptography import x509
@@ -181,13 +181,22 @@ class AuthorityFiles:
         write_private(self.certificate, self.load().pem.encode())
 
     def retire(self) -> None:
-        """Trust only the current authority."""
-        write_private(self.certificate, _pem([self.load().certificate]))
+        """Trust only the current authority. The chain to a root above it stays."""
+        current = self.load()
+        write_private(self.certificate, _pem([current.certificate]))
         self.imported.unlink(missing_ok=True)
-        self.chain.unlink(missing_ok=True)
+        if current.certificate not in current.chain:
+            self.chain.unlink(missing_ok=True)
+
+    def install(self, chain: Sequence[x509.Certificate]) -> None:
+        """Use the first of these certificates, which the others sign, instead of the present one, which stays trusted."""
+        current = self.load()
+        roots = [each for each in chain if each.issuer == each.subject]
+        write_private(self.chain, _pem([each for each in chain if each not in roots]))
+        write_private(self.certificate, _pem([chain[0], current.certificate]))
 
 
-def _pem(chain: "list[x509.Certificate] | tuple[x509.Certificate, ...]") -> bytes:
+def _pem(chain: Sequence[x509.Certificate]) -> bytes:
     return "".join(map(certificates.certificate_pem, chain)).encode()
 
 

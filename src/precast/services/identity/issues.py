@@ -138,6 +138,18 @@ LOG_BROKEN = Issue(
     "the signer's log is broken at {place}: {reason}",
     "somebody has changed it: compare it with a copy, and look at the lines around it",
 )
+BAD_CHAIN = Issue(
+    "CA-039",
+    Kind.INPUT,
+    "cannot install {path}: {reason}",
+    "give the certificate that the root signed for `precast ca request`, followed by those above it",
+)
+IS_ENCRYPTED = Issue(
+    "CA-040",
+    Kind.CONFLICT,
+    "the keys in {place} are {state}",
+    "`precast ca encrypt` and `precast ca decrypt` change that",
+)
 BAD_PASSPHRASE = Issue(
     "CA-038", Kind.UNAVAILABLE, "cannot get the passphrase from {source}: {reason}", "correct the signer's settings"
 )

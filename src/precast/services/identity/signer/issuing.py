@@ -9,6 +9,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
+from precast.base.digests import Digest
 from precast.services.identity import certificates, extensions, issues
 from precast.services.identity.issuance import GRACE_S
 from precast.services.identity.signer.context import Deed, SignerContext
@@ -49,15 +50,16 @@ def renew(context: SignerContext, verb: Renew, deed: Deed) -> Issued:
     """Issue the next certificate to a node, with the extensions of its last one. Raises DeniedError CA-007 for every flaw."""
     request = certificates.read_request(verb.request)
     deed.subject = certificates.common_name(request)
-    old, issuer = _find_issued(context, verb.certificate)
+    old, issuers = _find_issued(context, verb.certificate)
     serial = certificates.serial_text(old)
     deed.detail["before"] = serial
     _check_proof(old, request, verb.proof)
-    if certificates.common_name(old) != deed.subject or context.state.revocations.has(issuer, serial):
+    is_revoked = any(context.state.revocations.has(issuer, serial) for issuer in issuers)
+    if is_revoked or certificates.common_name(old) != deed.subject:
         raise issues.RENEWAL_DENIED.error()
     if old.not_valid_after_utc + timedelta(seconds=GRACE_S) <= deed.now:
         raise issues.RENEWAL_DENIED.error()
-    context.limits.check_renewal(f"{issuer}:{serial}")
+    context.limits.check_renewal(certificates.fingerprint(old))
     try:
         given = extensions.from_x509(old)
     except ValueError:
@@ -92,16 +94,16 @@ def _issue(
     return Issued(certificates.certificate_pem(signed), authority.pem, deed.now, given)
 
 
-def _find_issued(context: SignerContext, pem: str) -> tuple[x509.Certificate, str]:
-    """The certificate, and the fingerprint of the trusted authority that issued it. Raises DeniedError CA-007."""
+def _find_issued(context: SignerContext, pem: str) -> tuple[x509.Certificate, list[Digest]]:
+    """The certificate, and the fingerprints of the trusted authority that issued it. Raises DeniedError CA-007."""
     try:
         old = x509.load_pem_x509_certificate(pem.encode())
-        issuer = context.authority.newest().find_issuer(old)
+        issuers = context.authority.newest().find_issuers(old)
     except (ValueError, UnsupportedAlgorithm):
         raise issues.RENEWAL_DENIED.error() from None
-    if issuer is None or _is_authority(old):
+    if not issuers or _is_authority(old):
         raise issues.RENEWAL_DENIED.error()
-    return old, certificates.fingerprint(issuer)
+    return old, [certificates.fingerprint(issuer) for issuer in issuers]
 
 
 def _is_authority(certificate: x509.Certificate) -> bool:

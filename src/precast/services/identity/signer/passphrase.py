@@ -19,7 +19,7 @@ MAX_BYTES = 4096
 COMMAND_S = 60.0
 
 
-def find_passphrase(file: Path | None, command: str, *, may_ask: bool) -> bytes | None:
+def find_passphrase(file: Path | None, command: str, *, may_ask: bool, asks_twice: bool = False) -> bytes | None:
     """Return the passphrase from the first source that is set; None if there is none. Raises UnavailableError CA-038."""
     directory = os.environ.get("CREDENTIALS_DIRECTORY")
     credential = Path(directory) / CREDENTIAL if directory else None
@@ -30,8 +30,15 @@ def find_passphrase(file: Path | None, command: str, *, may_ask: bool) -> bytes 
     if command:
         return _run(command)
     if may_ask and sys.stdin.isatty():
-        return _checked(getpass.getpass("Passphrase of the authority's key: ").encode(), "the terminal")
+        return _ask(asks_twice=asks_twice)
     return None
+
+
+def _ask(*, asks_twice: bool) -> bytes:
+    passphrase = getpass.getpass("Passphrase of the authority's keys: ")
+    if asks_twice and getpass.getpass("Again: ") != passphrase:
+        raise issues.BAD_PASSPHRASE.error(source="the terminal", reason="the two are different")
+    return _checked(passphrase.encode(), "the terminal")
 
 
 def _read(path: Path) -> bytes:

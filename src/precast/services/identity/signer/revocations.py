@@ -74,7 +74,7 @@ class RevocationList:
         stored = self._content
         is_fresh = stored.next_update is not None and stored.next_update - RENEW_BEFORE > now
         if not stored.crl or not is_fresh or stored.authority != authority.fingerprint:
-            own = [row for row in stored.revocations if row.authority == authority.fingerprint]
+            own = [row for row in stored.revocations if row.authority in authority.own_fingerprints]
             number, until = stored.number + 1, (now + VALID_FOR).replace(microsecond=0)
             crl = _sign(authority, own, number, now, until)
             self._write(RevocationFile(number, stored.revocations, authority.fingerprint, crl, until))

@@ -2,7 +2,7 @@
 
 import json
 
-from precast.store.code import blobs, environments
+from precast.store.code import blobs, environments, uploads
 from precast.store.engine.database import Database
 from precast.store.engine.query import Dialect, Query, Transaction, json_list
 from precast.store.nodes import classification
@@ -20,6 +20,9 @@ HOT: list[tuple[Query, dict[str, object]]] = [
     (environments.CURRENT, {"environment": "e7"}),
     (environments.HISTORY, {"environment": "e7", "before_number": 5, "limit": 10}),
     (environments.IS_RETAINED, {"version": "d7"}),
+    (blobs.REFERRED, {"owners": '["tree:7", "tree:8"]', "digests": '["d7", "d8"]'}),
+    (uploads.FIND, {"environments": '["e7"]', "digests": '["d7", "d8"]'}),
+    (uploads.EXPIRE, {"before_at": 5, "limit": 10}),
     (classification.SOURCES, {"node": "n7"}),
     (fleet.CLASSIFICATION, {"node": "n7"}),
     (fleet.IN_ENVIRONMENT, {"environment": "e7", "after": "n1", "limit": 10}),
@@ -36,8 +39,9 @@ def fill() -> Transaction[None]:
     yield from insert("blob", [(f"d{n}", 1, n, n) for n in range(ROWS)])
     yield from insert("blob_chunk", [(f"d{n}", 0, b"x") for n in range(ROWS)])
     yield from insert("blob_reference", [(f"d{n}", f"tree:{n % 1000}") for n in range(ROWS)])
-    yield from insert("environment", [(f"e{n}", f"d{n}", 1, "manual", n) for n in range(ROWS)])
-    yield from insert("environment_version", [(f"e{n}", 1, f"d{n}", "", None, "x", n) for n in range(ROWS)])
+    yield from insert("environment", [(f"e{n}", f"d{n}", 1, "manual", n, 0) for n in range(ROWS)])
+    yield from insert("environment_version", [(f"e{n}", 1, f"d{n}", "", None, "x", n, None, None) for n in range(ROWS)])
+    yield from insert("content_upload", [(f"e{n % 50}", f"d{n}", n) for n in range(ROWS)])
     environment_of = [f"e{n % 50}" if n % 50 else None for n in range(ROWS)]
     yield from insert("node", [(f"n{n}", 0, None, environment_of[n], None, None, None) for n in range(ROWS)])
     yield from insert(

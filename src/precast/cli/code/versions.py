@@ -1,8 +1,9 @@
-"""`precast env list|show|diff|rollback|policy|approvals`: the current and earlier versions of environments, and how they differ."""
+"""`precast env list|show|diff|rollback|policy|approvals|signing`: the current and earlier versions of environments, and how they differ."""
 
 import argparse
 import difflib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -10,6 +11,7 @@ from precast.base.spans import visible
 from precast.cli.console.client import Client, add_connection, connect, segment
 from precast.cli.console.output import format_time, print_json, print_table
 from precast.cli.console.parser import declare_exits
+from precast.services.code import issues
 from precast.wire.code.environments import (
     DeployAnswer,
     DifferenceAnswer,
@@ -22,6 +24,7 @@ from precast.wire.code.environments import (
     RollbackBody,
     VersionRow,
 )
+from precast.wire.code.signing import SigningBody, SigningView
 
 DIFFERS = 1
 # The content of larger files is not printed.
@@ -52,6 +55,11 @@ def configure(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     back.add_argument("environment", metavar="NAME")
     back.add_argument("number", metavar="NUMBER", nargs="?", type=int, default=0, help="default: the previous version")
     back.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log")
+    signing = add("signing", _signing, "show or set what must be signed before it is deployed")
+    signing.add_argument("environment", metavar="NAME")
+    signing.add_argument("required", metavar="none|commit|tag", nargs="?", choices=["none", "commit", "tag"])
+    signing.add_argument("--signers", metavar="FILE", type=Path, help="the allowed-signers file, as of ssh-keygen")
+    signing.add_argument("--gpg-keys", metavar="FILE", type=Path, help="public keys that `gpg --armor --export` wrote")
     policy = add("policy", _set_policy, "set whether compiled catalogs are released by hand or automatically")
     policy.add_argument("environment", metavar="NAME")
     policy.add_argument("policy", metavar="manual|automatic", choices=["manual", "automatic"])
@@ -78,7 +86,8 @@ def _list(args: argparse.Namespace) -> int:
 
 def _cells(row: VersionRow) -> tuple[object, ...]:
     commit = f" ({row.commit_id[:12]})" if row.commit_id else ""
-    return row.number, row.version[:12], format_time(row.deployed_at), row.deployed_by, row.source + commit
+    signer = f", signed by {visible(row.signer)} {row.signing_key}" if row.signer else ""
+    return row.number, row.version[:12], format_time(row.deployed_at), row.deployed_by, row.source + commit + signer
 
 
 def _show(args: argparse.Namespace) -> int:
@@ -154,6 +163,34 @@ def _roll_back(args: argparse.Namespace) -> int:
     else:
         print(f"{now.environment}: nothing to do, version {now.number} ({now.version[:12]}) has these files already")
     return 0
+
+
+def _signing(args: argparse.Namespace) -> int:
+    path = f"{_path(args)}/signing"
+    if args.required is None:
+        view = connect(args).ask("GET", path, SigningView)
+    else:
+        body = SigningBody(args.required, _text_of(args.signers), _text_of(args.gpg_keys))
+        view = connect(args).ask("POST", path, SigningView, body)
+    if args.json:
+        print_json(msgspec.to_builtins(view))
+        return 0
+    if view.required == "none":
+        print(f"{view.environment}: nothing must be signed")
+        return 0
+    print(f"{view.environment}: the {view.required} must be signed by an allowed key")
+    for line in (*view.signers.splitlines(), *view.gpg_keys.splitlines()):
+        print(visible(line))
+    return 0
+
+
+def _text_of(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise issues.CANNOT_READ.error(place=path, reason=getattr(error, "strerror", None) or error) from None
 
 
 def _set_approvals(args: argparse.Namespace) -> int:

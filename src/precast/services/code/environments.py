@@ -20,10 +20,13 @@ from precast.services.code import issues
 from precast.services.code.check_child import CheckReport
 from precast.services.code.content import ContentScope, ContentService, tree_owner
 from precast.services.code.file_trees import FileTree, TreeFile, compare_trees
+from precast.services.code.signatures import Signer
+from precast.services.code.signing import SigningService
 from precast.services.work_kinds import REDECIDE
 from precast.store import issues as store_issues
 from precast.store.code.blobs import Blobs
 from precast.store.code.environments import Environment, Environments, EnvironmentVersion, NewVersion
+from precast.store.code.signing import EnvironmentSigning
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
@@ -71,6 +74,7 @@ class EnvironmentService:
         self._content = content
         self._work = work
         self._audit = audit
+        self._signing = SigningService(database, EnvironmentSigning(database), audit)
 
     async def list_page(self, after: str, allowed: Sequence[str]) -> list[EnvironmentRow]:
         """List a page of environments by name; only the allowed ones, unless `allowed` is empty."""
@@ -87,17 +91,21 @@ class EnvironmentService:
         approvals = environment.release_approvals
         return EnvironmentView(name, environment.policy, current, len(tree.files), size, rows, approvals)
 
-    async def deploy(self, name: str, body: DeployBody, actor: str, readable: Sequence[str]) -> DeployAnswer:
+    async def deploy(
+        self, name: str, body: DeployBody, actor: str, readable: Sequence[str], signer: Signer | None = None
+    ) -> DeployAnswer:
         """Make a tree current, if its content is stored and visible to the caller, and its code has no errors.
 
         `readable` are the environments that the caller may read; none means all. Content that only other environments have counts as
-        missing. Raises InputError ENV-001, ENV-002, ENV-003, ENV-008; ConflictError ENV-007 if content is missing. Cancelling is safe:
+        missing. `signer` has signed what the server itself has fetched. Raises DeniedError ENV-041 if that is required and there is
+        none, InputError ENV-001, ENV-002, ENV-003, ENV-008; ConflictError ENV-007 if content is missing. Cancelling is safe:
         the tree becomes current or it does not.
         """
         check_name(name)
         texts.check("the source", body.source)
         if body.commit is not None and not _COMMIT.fullmatch(body.commit):
             raise issues.BAD_COMMIT.error(commit=repr(body.commit[:80]))
+        await self._database.read(self._signing.require, name, signer, "an upload")
         scope = ContentScope(name, tuple(readable))
         if not await self._database.read(self._content.find_visible, [body.version], scope):
             raise issues.MISSING_CONTENT.error(count=1, first="its manifest")
@@ -112,7 +120,8 @@ class EnvironmentService:
         report = await code_checks.check_files(name, checked, self._content.read, self._level)
         if report.error_count:
             raise issues.BROKEN_TREE.error(environment=name, count=report.error_count, problems=_problems(report))
-        new_version = NewVersion(name, body.version, body.source, body.commit, actor)
+        signed = signer if signer is not None else (None, None)
+        new_version = NewVersion(name, body.version, body.source, body.commit, actor, *signed)
         deployed, is_new = await self._make_current(new_version, tree)
         warnings += [finding.render("warning") for finding in report.warnings]
         return DeployAnswer(_version_row(deployed), is_new, len(tree.files), len(checked), warnings)
@@ -130,7 +139,8 @@ class EnvironmentService:
             return DeployAnswer(_version_row(current), False, len(tree.files), 0)
         why = f": {body.why}" if body.why else ""
         source = f"back to {chosen.number}{why}"
-        new_version = NewVersion(name, chosen.version, source, chosen.commit_id, actor)
+        signed = chosen.signer, chosen.signing_key
+        new_version = NewVersion(name, chosen.version, source, chosen.commit_id, actor, *signed)
         deployed, is_new = await self._make_current(new_version, tree)
         return DeployAnswer(_version_row(deployed), is_new, len(tree.files), 0)
 
@@ -220,6 +230,7 @@ class EnvironmentService:
         is_new = locked is None or locked[0] != new_version.version
         number = 1 if locked is None else locked[1] + 1
         if is_new:
+            yield from self._signing.require(new_version.environment, _signer_of(new_version), "this version")
             owner = tree_owner(new_version.version)
             yield from self._blobs.add_references(owner, referenced)
             if not (yield from self._environments.make_current(new_version, number)):
@@ -233,6 +244,7 @@ class EnvironmentService:
                 number=number,
                 source=new_version.source,
                 commit=new_version.commit_id,
+                **_signature_detail(new_version),
             )
         environment = yield from self._environments.find(new_version.environment)
         assert environment is not None, "it was just written"
@@ -284,6 +296,18 @@ def check_name(name: str) -> None:
     """Raises InputError ENV-001."""
     if not _NAME.fullmatch(name):
         raise issues.BAD_NAME.error(name=repr(name[:100]))
+
+
+def _signer_of(new_version: NewVersion) -> Signer | None:
+    if new_version.signer is None or new_version.signing_key is None:
+        return None
+    return Signer(new_version.signer, new_version.signing_key)
+
+
+def _signature_detail(new_version: NewVersion) -> dict[str, str]:
+    """Who signed, for the audit log."""
+    signer = _signer_of(new_version)
+    return {} if signer is None else {"signer": signer.principal, "key": signer.key}
 
 
 def _problems(report: CheckReport) -> str:

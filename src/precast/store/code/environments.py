@@ -18,8 +18,8 @@ MANUAL = "manual"
 CURRENT = Query(
     "environments.current",
     """
-    SELECT e.name, v.number, v.version, v.source, v.commit_id, v.deployed_by, v.deployed_at, e.policy,
-        e.release_approvals
+    SELECT e.name, v.number, v.version, v.source, v.commit_id, v.deployed_by, v.deployed_at, v.signer,
+        v.signing_key, e.policy, e.release_approvals
     FROM environment AS e JOIN environment_version AS v ON v.environment = e.name AND v.number = e.number
     WHERE e.name = :environment
     """,
@@ -27,8 +27,8 @@ CURRENT = Query(
 LIST = Query(
     "environments.list",
     """
-    SELECT e.name, v.number, v.version, v.source, v.commit_id, v.deployed_by, v.deployed_at, e.policy,
-        e.release_approvals
+    SELECT e.name, v.number, v.version, v.source, v.commit_id, v.deployed_by, v.deployed_at, v.signer,
+        v.signing_key, e.policy, e.release_approvals
     FROM environment AS e JOIN environment_version AS v ON v.environment = e.name AND v.number = e.number
     WHERE e.name > :after ORDER BY e.name LIMIT :limit
     """,
@@ -37,14 +37,16 @@ HISTORY = Query(
     "environments.history",
     """
     -- The newest first, below a number.
-    SELECT environment, number, version, source, commit_id, deployed_by, deployed_at FROM environment_version
+    SELECT environment, number, version, source, commit_id, deployed_by, deployed_at, signer, signing_key
+    FROM environment_version
     WHERE environment = :environment AND number < :before_number ORDER BY number DESC LIMIT :limit
     """,
 )
 NUMBERED = Query(
     "environments.numbered",
     """
-    SELECT environment, number, version, source, commit_id, deployed_by, deployed_at FROM environment_version
+    SELECT environment, number, version, source, commit_id, deployed_by, deployed_at, signer, signing_key
+    FROM environment_version
     WHERE environment = :environment AND number = :number
     """,
 )
@@ -67,8 +69,9 @@ PUT = Query(
 ADD_VERSION = Query(
     "environments.add_version",
     """
-    INSERT INTO environment_version (environment, number, version, source, commit_id, deployed_by, deployed_at)
-    VALUES (:environment, :number, :version, :source, :commit_id, :deployed_by, :now)
+    INSERT INTO environment_version
+        (environment, number, version, source, commit_id, deployed_by, deployed_at, signer, signing_key)
+    VALUES (:environment, :number, :version, :source, :commit_id, :deployed_by, :now, :signer, :signing_key)
     """,
 )
 SET_RELEASE_APPROVALS = Query(
@@ -121,6 +124,8 @@ class EnvironmentVersion(msgspec.Struct, frozen=True):
     commit_id: str | None
     deployed_by: str
     deployed_at: datetime
+    signer: str | None = None
+    signing_key: str | None = None
 
 
 class Environment(msgspec.Struct, frozen=True):
@@ -143,6 +148,8 @@ class NewVersion(msgspec.Struct, frozen=True):
     source: str
     commit_id: str | None
     deployed_by: str
+    signer: str | None = None
+    signing_key: str | None = None
 
 
 class Environments:
@@ -203,6 +210,8 @@ class Environments:
             commit_id=new.commit_id,
             deployed_by=new.deployed_by,
             now=to_micros(self._database.clock.now()),
+            signer=new.signer,
+            signing_key=new.signing_key,
         )
         yield Wake(TOPIC)
         return True
@@ -242,8 +251,8 @@ class Environments:
 
 
 def _version(row: Row) -> EnvironmentVersion:
-    name, number, version, source, commit, by, at = row
-    return EnvironmentVersion(name, number, version, source, commit, by, from_micros(at))
+    name, number, version, source, commit, by, at, signer, key = row
+    return EnvironmentVersion(name, number, version, source, commit, by, from_micros(at), signer, key)
 
 
 def _environment(row: Row) -> Environment:

@@ -68,7 +68,7 @@ TABLES: tuple[Table, ...] = (
     Table(
         "enrolment_request",
         ("node", "key_digest"),
-        ("request", "address", "requested_at", "expires_at", "certificate", "rejected_at"),
+        ("request", "address", "network", "requested_at", "expires_at", "certificate", "rejected_at"),
     ),
     Table(
         "enrolment_token",
@@ -111,11 +111,12 @@ TABLES: tuple[Table, ...] = (
     Table("blob_chunk", ("digest", "number"), ("data",), page_rows=8),
     Table("blob_reference", ("digest", "owner"), ()),
     Table("content_upload", ("environment", "digest"), ("uploaded_at",)),
+    Table("environment_signing", ("environment",), ("required", "signers", "gpg_keys", "changed_at")),
     Table("environment", ("name",), ("version", "number", "policy", "changed_at", "release_approvals")),
     Table(
         "environment_version",
         ("environment", "number"),
-        ("version", "source", "commit_id", "deployed_by", "deployed_at"),
+        ("version", "source", "commit_id", "deployed_by", "deployed_at", "signer", "signing_key"),
     ),
     Table(
         "node_said",

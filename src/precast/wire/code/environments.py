@@ -61,6 +61,8 @@ class VersionRow(msgspec.Struct, frozen=True):
     commit_id: str | None
     deployed_by: str
     deployed_at: datetime
+    signer: str | None = None  # who signed its commit or tag, if that was required
+    signing_key: str | None = None
 
 
 class EnvironmentRow(msgspec.Struct, frozen=True):

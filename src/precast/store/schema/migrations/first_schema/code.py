@@ -53,7 +53,18 @@ TABLES = (
         commit_id   TEXT,
         deployed_by TEXT NOT NULL,
         deployed_at {int} NOT NULL,
+        signer      TEXT,                -- who signed its commit or tag; NULL if that was not required
+        signing_key TEXT,                -- the fingerprint of their key
         PRIMARY KEY (environment, number)
+    ){strict}
+    """,
+    """
+    CREATE TABLE environment_signing (   -- environments that require signed code
+        environment TEXT PRIMARY KEY,
+        required    TEXT NOT NULL,       -- commit, tag
+        signers     TEXT NOT NULL,       -- an allowed-signers file of ssh
+        gpg_keys    TEXT NOT NULL,
+        changed_at  {int} NOT NULL
     ){strict}
     """,
     "CREATE INDEX environment_version_version ON environment_version (version)",

@@ -1,0 +1,310 @@
+"""A token for one environment, against a server with two: every route is called, and nothing of the other environment is answered.
+
+What each route must answer stands in a table that is kept by hand. A route that is missing in the table fails the test: whoever adds a
+route decides here what a limited token gets from it.
+"""
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from lab.agent_runs import apply, compiled, enrolled, reports, until
+from lab.server_process import PRECAST
+from lab.site import Site
+from precast.base import digests, https
+from precast.wire.code.content_frames import encode_header
+
+pytestmark = pytest.mark.timeout(240)
+
+OWN_TEXT = "alpha says hello"
+HIDDEN_TEXT = "zebra of beta"
+HIDDEN_CODE = f"file {{ '/etc/hidden-{HIDDEN_TEXT.split()[0]}': content => '{HIDDEN_TEXT}' }}\n"
+REFUSED, NODES_ONLY = 403, 401
+# Routes of the whole site: closed to a token for some environments, whatever its role.
+SITE_ROUTES = """
+GET /v1/authority/rotation
+POST /v1/authority/rotation
+POST /v1/authority/retirement
+GET /v1/requests
+POST /v1/requests/{node}/signature
+POST /v1/requests/{node}/rejection
+GET /v1/certificates
+POST /v1/certificates/{node}/revocation
+POST /v1/certificates/{node}/cleaning
+POST /v1/tokens/enrolment
+POST /v1/tokens/person
+GET /v1/tokens
+DELETE /v1/tokens/{id}
+GET /v1/audit
+GET /v1/audit/heads
+GET /v1/audit/chain
+GET /v1/nodes/{node}/origin
+GET /v1/nodes/{node}/catalog
+GET /v1/nodes/{node}/catalog/why
+POST /v1/nodes/{node}/catalog/decision
+GET /v1/nodes/{node}/catalog/decision
+GET /v1/nodes/{node}/catalog/difference
+GET /v1/catalogs/errors
+GET /v1/catalogs/dead
+GET /v1/catalogs/flapping
+POST /v1/previews
+POST /v1/readiness
+POST /v1/releases
+POST /v1/rollbacks
+POST /v1/runs
+GET /v1/runs
+GET /v1/runs/{run}
+GET /v1/runs/{run}/steps
+GET /v1/runs/{run}/changes
+POST /v1/runs/{run}/stop
+POST /v1/commands
+GET /v1/commands/{run}/changes
+POST /v1/commands/{run}/stop
+POST /v1/targets
+GET /v1/nodes
+GET /v1/nodes/{node}
+POST /v1/classifications
+POST /v1/deactivations
+POST /v1/reactivations
+POST /v1/collections
+POST /v1/purges
+GET /v1/rules
+POST /v1/rules/{number}
+DELETE /v1/rules/{number}
+POST /v1/refreshes
+POST /v1/policies
+GET /v1/nodes/{node}/policy
+GET /v1/status
+GET /v1/nodes/{node}/session
+GET /v1/servers
+GET /v1/nodes/{node}/facts
+GET /v1/nodes/{node}/facts/changes
+GET /v1/nodes/{node}/facts/difference
+GET /v1/reports
+GET /v1/reports/{report}
+GET /v1/reports/{report}/events
+GET /v1/events
+"""
+# Routes of one environment: closed for another environment, whether it exists or not.
+ENVIRONMENT_ROUTES = """
+GET /v1/environments/{environment}
+POST /v1/environments/{environment}/missing
+POST /v1/environments/{environment}/content
+GET /v1/environments/{environment}/content/{digest}
+POST /v1/environments/{environment}/versions
+POST /v1/environments/{environment}/rollbacks
+POST /v1/environments/{environment}/policies
+POST /v1/environments/{environment}/approvals
+GET /v1/environments/{environment}/signing
+POST /v1/environments/{environment}/signing
+POST /v1/environments/{environment}/deployments
+GET /v1/environments/{environment}/difference
+"""
+NODE_ROUTES = """
+GET /v1/catalog
+GET /v1/content/{digest}
+GET /v1/policy
+POST /v1/facts
+GET /v1/session
+"""
+# Routes that a limited token may call, and what they answer to it.
+OPEN_ROUTES = {
+    "GET /v1/environments": 200,
+    "POST /v1/queries": 400,  # for the empty body; real queries have tests of their own
+    "GET /v1/approvals": 200,
+    "GET /v1/approvals/{request}": 404,
+    "POST /v1/approvals/{request}/approval": 404,
+    "POST /v1/approvals/{request}/rejection": 404,
+    "POST /v1/approvals/{request}/withdrawal": 404,
+    "GET /v1/authority": 200,
+    "GET /v1/crl": 200,
+    "GET /v1/crl.pem": 200,
+    "POST /v1/requests": 400,
+    "POST /v1/enrolments": 400,
+    "POST /v1/renewals": 401,
+    "GET /metrics": 200,
+    "GET /health/live": 200,
+    "GET /health/ready": 200,
+    "GET /v1/openapi.json": 200,
+    "GET /v1/reference": 200,
+    "POST /v1/hooks/{environment}": 401,
+    "POST /v1/web/session": 400,
+    "GET /v1/web/session": 200,
+    "DELETE /v1/web/session": 200,
+    "GET /": 200,
+    "GET /web/{file}": 404,
+}
+EXPECTED = {
+    **dict.fromkeys(SITE_ROUTES.split("\n")[1:-1], REFUSED),
+    **dict.fromkeys(ENVIRONMENT_ROUTES.split("\n")[1:-1], REFUSED),
+    **dict.fromkeys(NODE_ROUTES.split("\n")[1:-1], NODES_ONLY),
+    **OPEN_ROUTES,
+}
+
+
+class World(NamedTuple):
+    """A site with the environments alpha and beta, a node with a report in each, and a token for alpha."""
+
+    site: Site
+    token: str
+    hidden: dict[str, str]  # what nobody may learn who may read only alpha
+
+    def ask(self, method: str, path: str, body: bytes | None = None, token: str = "") -> Any:
+        context = https.trust_authority(Path(self.site.environment["PRECAST_CA"]).read_text())
+        headers = {"Authorization": f"Bearer {token or self.token}"}
+        return https.call(self.site.url, context, method, path, body or b"", headers=headers)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    directory = tmp_path_factory.mktemp("limits")
+    with Site(directory / "site") as site:
+        yield _populate(site, directory)
+
+
+def _populate(site: Site, directory: Path) -> World:
+    hidden: dict[str, str] = {"text": HIDDEN_TEXT}
+    for environment, node, code in (
+        ("alpha", "anode", f"notify {{ '{OWN_TEXT}': }}\n"),
+        ("beta", "bnode-hidden", HIDDEN_CODE),
+    ):
+        source = directory / environment
+        (source / "manifests").mkdir(parents=True)
+        (source / "manifests/site.pp").write_text(code)
+        version = site.run("env", "deploy", environment, "--from", str(source))["current"]["version"]
+        with enrolled(site, node) as agent:
+            agent.until_connected()
+            site.run("node", "set", node, "environment", environment)
+            until(partial(_is_released, site, node))
+            (agent.root / "etc").mkdir(exist_ok=True)
+            apply(agent.root, compiled(agent.root, code))
+            (row, *_) = until(partial(reports, site, "--node", node, "--state", "ended"))
+        if environment == "beta":
+            catalog = site.run("catalog", "show", node)
+            hidden |= {"node": node, "report": row["id"], "version": version, "catalog": catalog["staged"]}
+            hidden |= {"file": hashlib.sha256(code.encode()).hexdigest(), "title": "/etc/hidden-zebra"}
+    token = site.run("token", "person", "eve", "--role", "admin", "--environment", "alpha")["token"]
+    return World(site, token, hidden)
+
+
+def _is_released(site: Site, node: str) -> bool:
+    """Release the staged catalog of a node, if there is one by now."""
+    words = [PRECAST, "release", node, "--json"]
+    done = subprocess.run(words, env=site.environment, capture_output=True, text=True, check=False)
+    return done.returncode == 0
+
+
+def _fill(path: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        path = path.replace(f"{{{name}}}", value)
+    return path
+
+
+def assert_nothing_hidden(world: World, answer: Any, request: str) -> None:
+    """Fail if an answer has something of beta that the request itself did not contain."""
+    text = answer.body.decode(errors="replace") + repr(getattr(answer, "headers", ""))
+    for what, value in world.hidden.items():
+        if value not in request:
+            assert value not in text, (what, request, text[:2000])
+
+
+def test_every_route_is_in_the_table(world: World) -> None:
+    document = json.loads(world.ask("GET", "/v1/openapi.json").body)
+    described = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
+    assert described <= set(EXPECTED)
+
+
+def test_no_route_answers_with_anything_of_another_environment(world: World) -> None:
+    beta = {
+        "environment": "beta",
+        "node": world.hidden["node"],
+        "report": world.hidden["report"],
+        "digest": world.hidden["file"],
+        "run": "0" * 36,
+        "id": "0" * 36,
+        "number": "1",
+        "file": "nothing.js",
+    }
+    for route, status in EXPECTED.items():
+        method, _, path = route.partition(" ")
+        filled = _fill(path, beta)
+        answer = world.ask(method, filled, None if method == "GET" else b"{}")
+        assert answer.status == status, (route, answer)
+        assert_nothing_hidden(world, answer, filled)
+
+
+def test_environment_that_exists_is_refused_like_one_that_does_not(world: World) -> None:
+    for route in ENVIRONMENT_ROUTES.split("\n")[1:-1]:
+        method, _, path = route.partition(" ")
+        answers = []
+        for name in ("beta", "gone"):
+            answer = world.ask(method, _fill(path, {"environment": name, "digest": "0" * 64}), b"{}")
+            answers.append((answer.status, answer.body.decode().replace(name, "NAME")))
+        assert answers[0] == answers[1], route
+
+
+def test_routes_of_the_own_environment_show_nothing_of_another(world: World) -> None:
+    hidden = world.hidden
+    missing = json.dumps({"digests": [hidden["file"], hidden["version"], "1" * 64]}).encode()
+    asked = {
+        "GET /v1/environments/alpha": (200, None),
+        "POST /v1/environments/alpha/missing": (200, missing),
+        f"GET /v1/environments/alpha/content/{hidden['file']}": (404, None),
+        f"GET /v1/environments/alpha/content/{hidden['version']}": (404, None),
+        "POST /v1/environments/alpha/versions": (409, json.dumps({"version": hidden["version"]}).encode()),
+        "GET /v1/environments/alpha/difference": (404, None),
+    }
+    for route, (status, body) in asked.items():
+        method, _, path = route.partition(" ")
+        answer = world.ask(method, path, body)
+        assert answer.status == status, (route, answer)
+        assert_nothing_hidden(world, answer, path + (body or b"").decode())
+    answer = world.ask("POST", "/v1/environments/alpha/missing", missing)
+    assert set(json.loads(answer.body)["missing"]) == {hidden["file"], hidden["version"], "1" * 64}
+
+
+def test_tree_with_a_digest_of_another_environment_is_not_deployed(world: World) -> None:
+    code = HIDDEN_CODE.encode()
+    tree = json.dumps(
+        {"files": {"manifests/stolen.pp": [world.hidden["file"], len(code), False]}}, separators=(",", ":")
+    ).encode()
+    frame = encode_header(digests.of_bytes(tree), len(tree)) + tree
+    assert world.ask("POST", "/v1/environments/alpha/content", frame).status == 200
+    body = json.dumps({"version": digests.of_bytes(tree)}).encode()
+    answer = world.ask("POST", "/v1/environments/alpha/versions", body)
+    assert (answer.status, json.loads(answer.body)["code"]) == (409, "ENV-007")
+    assert world.ask("GET", f"/v1/environments/alpha/content/{world.hidden['file']}").status == 404
+
+
+@pytest.mark.parametrize("about", ["nodes", "resources", "reports"])
+def test_queries_show_only_the_own_environment(world: World, about: str) -> None:
+    bodies: list[dict[str, Any]] = [
+        {"about": about},
+        {"about": about, "by": ["environment"]},
+        {"about": about, "nodes": {"targets": [world.hidden["node"]]}}
+        if about != "nodes"
+        else {"about": about, "where": "*"},
+    ]
+    for query in bodies:
+        body = json.dumps(query).encode()
+        answer = until(partial(_ask_index, world, body))
+        assert answer.status in (200, 400), answer
+        assert_nothing_hidden(world, answer, body.decode())
+        assert b"beta" not in answer.body
+
+
+def _ask_index(world: World, body: bytes) -> Any:
+    """The answer to a query; None while a release is not indexed yet."""
+    answer = world.ask("POST", "/v1/queries", body)
+    return None if answer.status == 503 else answer
+
+
+def test_own_node_is_found(world: World) -> None:
+    answer = world.ask("POST", "/v1/queries", b'{"about": "nodes"}')
+    assert b"anode" in answer.body

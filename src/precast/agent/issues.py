@@ -32,7 +32,7 @@ NOT_TRUSTED = Issue(
     "FACT-021",
     Kind.DENIED,
     "{path} is ignored: {reason}",
-    "make it belong to root (or to the user that runs Precast), and writable by nobody else: chmod o-w",
+    "make it belong to root (or to the user that runs Precast), and writable by nobody else: chmod go-w",
 )
 LEADS_OUT = Issue(
     "FACT-022", Kind.DENIED, "{path} is ignored: it is a link out of its directory", "copy the file into the directory"
@@ -162,6 +162,18 @@ RELEASE_REFUSED = Issue(
     Kind.DENIED,
     "the release pointer is refused: {reason}",
     "nothing of the catalog was used; fetch it again with `precast agent fetch`, or apply a file by `precast apply --catalog FILE`",
+)
+NETWORK_REFUSED = Issue(
+    "AGENT-020",
+    Kind.DENIED,
+    "the network process of this agent sent {reason}, which is refused",
+    "it may have been taken over through what a server sent; nothing of it was used. Look for the cause before you try again",
+)
+NETWORK_ENDED = Issue(
+    "AGENT-021",
+    Kind.UNAVAILABLE,
+    "the network process of this agent does not answer: {reason}",
+    "try again; its messages are in the log of the agent",
 )
 NO_LOG = Issue("AGENT-015", Kind.UNAVAILABLE, "cannot log to {path}: {reason}", "check the directory, or log elsewhere")
 NO_COMMAND = Issue(

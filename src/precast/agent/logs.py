@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from precast.agent import issues
+from precast.base.files import make_directories
 
 # The levels of syslog, which the journal reads at the beginning of a line.
 _LEVELS = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
@@ -27,7 +28,9 @@ def set_up(level: str, file: Path | None, environment: Mapping[str, str]) -> Non
         from logging.handlers import WatchedFileHandler
 
         try:
-            file.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            make_directories(file.parent)
+            # The handler would create the file with a mode that depends on the umask; an existing file keeps its mode.
+            os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC, 0o640))
             handler = WatchedFileHandler(file, encoding="utf-8")
         except OSError as error:
             raise issues.NO_LOG.error(path=file, reason=error.strerror) from error

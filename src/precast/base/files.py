@@ -22,14 +22,19 @@ def write_owned(path: Path, data: bytes, mode: int, owner: tuple[int, int]) -> N
     _replace(path, data, mode, owner if os.geteuid() == 0 else None)
 
 
+def make_directories(path: Path) -> None:
+    """Create a directory and its missing parents, which only their owner may write (0755), whatever the umask. Raises OSError."""
+    for directory in (*reversed(path.parents), path):
+        if not directory.is_dir():
+            directory.mkdir(mode=0o755, exist_ok=True)
+
+
 def make_private_directory(path: Path) -> None:
     """Create a directory that only its owner may enter (0700), or correct its mode. Missing parents get 0755. Raises OSError.
 
     The mode of an existing directory is corrected too: another program, or a careless umask, may have created it.
     """
-    for parent in reversed(path.parents):
-        with contextlib.suppress(FileExistsError):
-            parent.mkdir(mode=0o755)
+    make_directories(path.parent)
     with contextlib.suppress(FileExistsError):
         path.mkdir(mode=0o700)
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

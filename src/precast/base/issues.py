@@ -53,6 +53,7 @@ OPEN_CONFIGURATION = Issue(
     "other users may read {path}, and it has the secret setting {name}",
     "chmod {mode} {path}",
 )
+WRITABLE_CONFIGURATION = Issue("CONFIG-006", Kind.DENIED, "other users may change {path}", "chmod go-w {path}")
 BAD_TOML = Issue("CONFIG-003", Kind.INPUT, "this is not TOML: {reason}", "a setting is a line: name = value")
 UNKNOWN_SETTING = Issue("CONFIG-004", Kind.INPUT, "{name} is not a setting{guess}", "the settings are: {names}")
 BAD_SETTING = Issue("CONFIG-005", Kind.INPUT, "{name}: {value} is not {wanted}", "see docs/reference/configuration.md")

@@ -102,11 +102,12 @@ def load(
 ) -> LoadedSettings[S]:
     """The settings of an area. A file that the caller names must exist; the default file need not.
 
-    Raises NotFoundError CONFIG-001, DeniedError CONFIG-002, InputError CONFIG-003 to CONFIG-005.
+    Raises NotFoundError CONFIG-001, DeniedError CONFIG-002 and CONFIG-006, InputError CONFIG-003 to CONFIG-005.
     """
     area = cls.area
     place = file if file is not None else root / area.place(environment).relative_to("/")
     content = _File.read(place, area, is_needed=file is not None)
+    content.refuse_writable()
     known = declared(cls)
     content.refuse_unknown([setting.name for setting in known])
     values: dict[str, Any] = {}
@@ -163,6 +164,11 @@ class _File:
                 raise issues.UNKNOWN_SETTING.error(
                     self._source, self._span(key), name=key, guess=_guess(key, names), names=", ".join(names)
                 )
+
+    def refuse_writable(self) -> None:
+        """Raise DeniedError CONFIG-006 if other users may change the file: its settings decide what a process of root does."""
+        if self._mode & (0o022 if os.geteuid() == 0 else 0o002):
+            raise issues.WRITABLE_CONFIGURATION.error(path=self._source.path)
 
     def refuse_open(self, secrets: list[DeclaredSetting], area: Area) -> None:
         """Raise DeniedError CONFIG-002 if other users may read a file with a secret."""

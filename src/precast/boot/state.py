@@ -59,8 +59,7 @@ class State:
             yield
             return
         try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.directory.chmod(0o700)
+            files.make_private_directory(self.directory)
             handle = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise issues.NO_STATE.error(path=self.directory, reason=error.strerror) from None

@@ -21,7 +21,7 @@ class Filebucket:
 
     def store(self, file: BinaryIO, path: str) -> str:
         """Store a content that was at `path`, flushed to the disk; returns its digest. Raises OSError."""
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.make_private_directory(self._directory)
         handle, temporary = tempfile.mkstemp(prefix=".precast-", dir=self._directory)
         try:
             with os.fdopen(handle, "wb") as copy:

@@ -227,7 +227,7 @@ HAND_OVER = ("file mode only", "file whole directory")
 
 def plant_link(home: HostileHome, path: Path) -> None:
     home.make_secret(home.private / path.name)
-    path.symlink_to(f"/etc/private/{path.name}")
+    path.symlink_to(f"../../../etc/private/{path.name}")
     os.lchown(path, home.owner, home.owner)
 
 
@@ -239,7 +239,7 @@ def plant_hard_link(home: HostileHome, path: Path) -> None:
 def plant_directory_link(home: HostileHome, path: Path) -> None:
     home.make_secret(home.private / path.name)
     path.parent.rmdir()
-    path.parent.symlink_to("/etc/private")
+    path.parent.symlink_to("../../etc/private")
     os.lchown(path.parent, home.owner, home.owner)
 
 

@@ -1,5 +1,6 @@
 """Settings: the origins of values, and the errors for invalid ones."""
 
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -182,3 +183,10 @@ def test_strange_variable_is_named_with_the_nearest_and_never_an_error() -> None
 @pytest.mark.parametrize("shown", ["0s", "90s", "30m", "12h", "7d"])
 def test_duration_is_shown_as_it_is_written(shown: str) -> None:
     assert values.show(values.read_duration(shown)) == shown
+
+
+def test_file_that_other_users_may_change_is_refused(tmp_path: Path) -> None:
+    error = refusal(write(tmp_path, "count = 2", 0o646))
+    assert (error.code, error.hint) == ("CONFIG-006", f"chmod go-w {tmp_path}/sample.toml")
+    if os.geteuid() == 0:
+        assert refusal(write(tmp_path, "count = 2", 0o664)).code == "CONFIG-006"

@@ -11,7 +11,7 @@ from typing import Final
 
 from precast.agent import issues
 from precast.base import digests
-from precast.base.files import write_public
+from precast.base.files import make_directories, write_owned
 from precast.catalog.body import PLUGIN_SCHEME
 
 DIRECTORY: Final = "/var/lib/precast/plugins"
@@ -39,8 +39,8 @@ def write_plugins(
         data = fetch(digest)
         if digests.of_bytes(data) != digest:
             raise issues.PLUGIN_DIFFERS.error(name=name, digest=digest)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_public(path, data)
+        make_directories(path.parent)
+        write_owned(path, data, 0o644, (0, 0))  # not by the umask: a file that a group may write is not run
         changed.append(name)
     for kind in KINDS:
         for path in (directory / kind).glob("*"):

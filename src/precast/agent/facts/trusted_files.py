@@ -1,8 +1,8 @@
 """Lists the files in a directory that may be used as facts: only those that no other user could have put there.
 
-Their content becomes facts, and some of them are executed, often as root. So the directory and each file must belong to root or to the
-user that runs Precast, must not be world-writable, and must be in the directory itself: a link out of it is not followed. Hidden files
-and backups are ignored.
+Their content becomes facts, and some of them are executed, often as root. So each file, its directory and all directories above it must
+belong to root or to the user that runs Precast, and neither their group nor all users may write them; a directory above may be sticky, as
+/tmp is. A file must be in the directory itself: a link out of it is not followed. Hidden files and backups are ignored.
 """
 
 import os
@@ -33,6 +33,8 @@ class TrustedFile(NamedTuple):
         try:
             handle = os.open(self.real_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
             with os.fdopen(handle, "rb", buffering=0):
+                if (reason := _distrust_reason(os.fstat(handle))) is not None:
+                    raise issues.NOT_TRUSTED.error(path=self.path, reason=reason)
                 data = read_up_to(handle, MAX_FILE_BYTES + 1)
         except OSError as error:
             raise issues.UNREADABLE.error(path=self.path, reason=error.strerror or error) from None
@@ -52,7 +54,7 @@ def trusted_files(machine: Machine, path: str) -> tuple[list[TrustedFile], list[
         return [], [_unreadable(path, error)]
     if not stat.S_ISDIR(status.st_mode):
         return [], [issues.UNREADABLE.error(path=path, reason="it is not a directory")]
-    if (reason := _distrust_reason(status)) is not None:
+    if (reason := _distrust_reason(status) or _distrust_above(directory)) is not None:
         return [], [issues.NOT_TRUSTED.error(path=path, reason=reason)]
     try:
         names = sorted(entry.name for entry in Path(directory).iterdir())
@@ -88,7 +90,19 @@ def _examine(path: str, directory: str, name: str) -> Iterator[TrustedFile]:
 def _distrust_reason(status: os.stat_result) -> str | None:
     if status.st_uid not in (0, os.geteuid()):
         return f"it belongs to user {status.st_uid}"
-    return "it is world-writable" if status.st_mode & stat.S_IWOTH else None
+    if status.st_mode & stat.S_IWOTH:
+        return "it is world-writable"
+    return f"its group {status.st_gid} may write it" if status.st_mode & stat.S_IWGRP else None
+
+
+def _distrust_above(directory: str) -> str | None:
+    """Why another user could replace the directory: one above it is not trusted. In a sticky one only the owner of an entry can."""
+    for above in Path(directory).parents:
+        status = above.stat()
+        is_sticky = status.st_mode & stat.S_ISVTX and status.st_uid in (0, os.geteuid())
+        if not is_sticky and (reason := _distrust_reason(status)) is not None:
+            return f"{above} is not safe: {reason}"
+    return None
 
 
 def _unreadable(path: str, error: OSError | ValueError) -> PrecastError:

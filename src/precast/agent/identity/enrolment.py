@@ -21,7 +21,7 @@ from precast.agent import issues
 from precast.agent.identity.credentials import Credentials, reason_of
 from precast.base import digests, https
 from precast.base.digests import Digest
-from precast.base.files import write_private
+from precast.base.files import make_private_directory, write_private
 from precast.wire.identity.bodies import (
     AuthorityBody,
     CertificateBody,
@@ -94,7 +94,7 @@ class Identity(Credentials):
             raise issues.ENROLLED.error(path=self.certificate)
         file = f"{name}.pem"
         try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_directory(self.directory)
             old = x509.load_pem_x509_certificate((puppet / "certs" / file).read_bytes())
             old_key = _load_key(puppet / "private_keys" / file)
             known = x509.load_pem_x509_certificates((puppet / "certs" / "ca.pem").read_bytes())
@@ -127,7 +127,7 @@ class Identity(Credentials):
     def _own_key(self) -> ec.EllipticCurvePrivateKey:
         """The key of an interrupted enrolment, or a new key, which is written to the disk before it is used."""
         try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_directory(self.directory)
             if self.key.exists():
                 key = _load_key(self.key)
                 if not isinstance(key, ec.EllipticCurvePrivateKey):

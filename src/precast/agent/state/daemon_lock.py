@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from precast.agent import issues
-from precast.agent.state.paths import STATE
+from precast.agent.state.paths import STATE, make_state_directory
 
 NAME = "daemon.lock"
 # `is_daemon_running` takes the lock for a moment, so a daemon that starts then must wait.
@@ -24,7 +24,7 @@ def daemon_locked(root: Path) -> Iterator[None]:
     """
     path = root / STATE / NAME
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_state_directory(root)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise issues.NO_STORE.error(path=path, reason=error.strerror) from error

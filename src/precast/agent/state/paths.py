@@ -2,4 +2,16 @@
 
 from pathlib import Path
 
+from precast.base import files
+
 STATE = Path("var/lib/precast/agent")
+
+
+def make_state_directory(root: Path) -> Path:
+    """Create the directory, which only its owner may enter (0700), or correct its mode. Raises OSError.
+
+    Every process that may be the first to write there calls this, because the mode must not depend on which one comes first.
+    """
+    directory = root / STATE
+    files.make_private_directory(directory)
+    return directory

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from precast.agent import issues
-from precast.agent.state.paths import STATE
+from precast.agent.state.paths import STATE, make_state_directory
 from precast.base.clock import Clock, SystemClock, from_optional_micros, to_micros
 from precast.base.errors import PrecastError
 
@@ -122,7 +122,7 @@ class LocalStore:
         """Open the store below a root, creating it if necessary. Raises UnavailableError AGENT-010 to AGENT-012."""
         path = store_path(root)
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_state_directory(root)
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
         except (OSError, sqlite3.Error) as error:

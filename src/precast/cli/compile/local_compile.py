@@ -104,7 +104,8 @@ def _write_cache(path: Path, trace: tuple[Read, ...], compiled: CompiledCatalog)
 
     reads = [(msgspec.Raw(msgspec.json.encode(read.question)), _encode_answer(read.answer)) for read in trace]
     with contextlib.suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.make_private_directory(path.parent.parent)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         cached_files = sorted(path.parent.iterdir(), key=lambda file: file.stat().st_mtime_ns)
         for old in cached_files[: max(0, len(cached_files) - MAX_CACHED + 1)]:
             old.unlink()

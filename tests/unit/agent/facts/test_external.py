@@ -99,6 +99,8 @@ def test_output_of_an_executable_is_read_in_any_form(facts_d: Path, output: str,
         ("a.txt", "a=1\nnonsense\n", 0o644, "FACT-025"),
         ("a.sh", "#!/bin/sh\necho a=1\n", 0o644, "FACT-023"),
         ("a.json", "{}", 0o646, "FACT-021"),
+        ("a.json", "{}", 0o664, "FACT-021"),
+        ("run", "#!/bin/sh\necho a=1\n", 0o775, "FACT-021"),
         ("run", "#!/bin/sh\necho a=1\nexit 3\n", 0o755, "FACT-027"),
         ("run", "#!/nowhere/interpreter\n", 0o755, "FACT-027"),
         ("run", "#!/bin/sh\nyes\n", 0o755, "FACT-026"),
@@ -199,3 +201,37 @@ def test_data_under_a_root_is_read_and_executables_are_not_run(tmp_path: Path) -
     (root / "etc/precast/facts.d").chmod(0o755)
     collected = Collector(all_sources(image)).collect()
     assert (collected.facts["a"], "b" in collected.facts, codes(collected)) == (1, False, ["FACT-028"])
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o757, 0o777, 0o1777])
+def test_directory_that_others_may_write_is_one_warning_and_nothing_in_it_is_used(facts_d: Path, mode: int) -> None:
+    put(facts_d, "a.json", '{"a": 1}')
+    put(facts_d, "run", "#!/bin/sh\necho b=1\n", 0o755)
+    facts_d.chmod(mode)
+    collected = collect(facts_d)
+    assert (codes(collected), collected.facts) == (["FACT-021"], {})
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o757])
+def test_directory_below_one_that_others_may_write_is_not_used(tmp_path: Path, mode: int) -> None:
+    """Another user could replace it by a directory of their own."""
+    place = tmp_path / "site/facts.d"
+    place.mkdir(parents=True)
+    put(place, "a.json", '{"a": 1}')
+    (tmp_path / "site").chmod(mode)
+    collected = collect(place)
+    assert (codes(collected), collected.facts) == (["FACT-021"], {})
+    assert f"{tmp_path}/site is not safe" in collected.warnings[0].message
+    (tmp_path / "site").chmod(0o1777)
+    assert collect(place).facts == {"a": 1}, "in a sticky directory only its owner can replace it"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of several owners")
+@pytest.mark.parametrize("name", ["site", "site/facts.d", "site/facts.d/a.json"])
+def test_facts_that_another_user_owns_or_could_replace_are_not_used(tmp_path: Path, name: str) -> None:
+    place = tmp_path / "site/facts.d"
+    place.mkdir(parents=True)
+    put(place, "a.json", '{"a": 1}')
+    os.chown(tmp_path / name, 1234, 1234)
+    collected = collect(place)
+    assert (codes(collected), collected.facts) == (["FACT-021"], {})

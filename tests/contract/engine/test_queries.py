@@ -28,10 +28,11 @@ ONE_SIDED = {
 }
 TEXTS = {
     *("kind", "key", "lane", "owner", "error", "stream", "name", "after_kind", "after_key"),
-    *("node", "serial", "key_digest", "why", "after_node", "after_serial", "after_digest", "address", "authority"),
+    *("node", "serial", "key_digest", "why", "after_node", "after_digest", "address", "authority"),
     *("until_node", "environment", "enforce", "windows"),
     *("id", "person", "role", "created_by", "pattern", "actor", "action", "target"),
     *("digest", "decision"),
+    *("fingerprint", "after_fingerprint", "network", "beginning"),
     *("version", "source", "commit_id", "deployed_by", "policy", "classes", "parameters", "problem", "which", "marks"),
     *("parent", "answer", "leaf", "branch", "default_environment", "facts", "chain", "skeleton", "fill"),
     *("state", "mode", "reason", "order_id", "catalog", "report", "resource", "status", "message", "before_id"),
@@ -60,12 +61,12 @@ BYTES = {
 }
 
 # Many values as one JSON list.
-LISTS = {"names", "nodes", "keys", "items", "serials", "digests", "ids"}
+LISTS = {"names", "nodes", "keys", "items", "fingerprints", "digests", "ids"}
 
 
 def sample(query: Query) -> dict[str, object]:
-    # Streams are paged by a number, all others by a key.
-    texts = TEXTS if query.name.startswith("streams.") else TEXTS | {"after", "before"}
+    # Streams and chains are paged by a number, all others by a key.
+    texts = TEXTS if query.name.startswith(("streams.", "audit.chain")) else TEXTS | {"after", "before"}
     return {
         name: b"x" if name in BYTES else "x" if name in texts else "[]" if name in LISTS else 1
         for name in query.parameters

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
 from precast.services.identity.authority import NODE_FOR, Authority
+from precast.services.identity.enrolment import MAX_ISSUED_PER_DAY
 from precast.services.identity.issuance import GRACE_S
 from precast.store.engine.query import Transaction
 from precast.store.schema.tables import TABLES
@@ -201,6 +202,33 @@ async def test_renewal_without_a_valid_proof_is_denied(site: Site, clock: Manual
     codes = {name: await code_of(site.enrolment.renew(body)) for name, body in bad.items()}
     assert codes == dict.fromkeys(bad, "CA-007")
     await site.enrolment.renew(good)
+
+
+async def test_certificates_of_a_node_are_limited_by_day_also_with_two_servers(
+    site: Site, other_site: Site, clock: ManualClock
+) -> None:
+    key = new_key()
+    first = (await site.enrol("web1", await site.token(), key)).certificate
+    results = await asyncio.gather(
+        *(
+            (site, other_site)[number % 2].enrolment.renew(renewal(key, first, new_key(), "web1"))
+            for number in range(MAX_ISSUED_PER_DAY + 4)
+        ),
+        return_exceptions=True,
+    )
+    assert [result.code for result in results if isinstance(result, PrecastError)] == ["CA-017"] * 5
+    assert len(await site.nodes.list_certificates()) == MAX_ISSUED_PER_DAY
+    # Another node is not concerned, and the node itself gets its certificate the next day.
+    await site.enrol("web2", await site.token())
+    clock.advance(86400)
+    await site.enrolment.renew(renewal(key, first, new_key(), "web1"))
+
+
+async def test_repeated_enrolments_of_one_key_are_limited(site: Site) -> None:
+    key, token = new_key(), await site.token()
+    for _ in range(MAX_ISSUED_PER_DAY):
+        await site.enrol("web1", token, key)
+    assert await code_of(site.enrol("web1", token, key)) == "CA-017"
 
 
 async def test_renewal_after_revocation_is_denied(site: Site) -> None:

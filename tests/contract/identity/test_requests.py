@@ -9,7 +9,7 @@ from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
 from precast.services.identity import requests
 from precast.services.identity.certificates import fingerprint, key_digest
-from precast.services.identity.requests import REQUEST_FOR, host_of
+from precast.services.identity.requests import REQUEST_FOR, host_of, network_of
 from precast.wire.identity.bodies import RequestBody
 from tests.contract.identity.identity_site import Key, Site, code_of, new_key, request_of
 
@@ -98,13 +98,69 @@ async def test_requests_are_limited_for_an_address_and_in_total(site: Site, monk
     await site.request("b", new_key(), "2001:db8::2")
     # Another address of the same network counts as the same address.
     assert await code_of(site.request("c", new_key(), "2001:db8:0:0:ffff::3")) == "CA-009"
-    await site.request("d", new_key(), "2001:db8:0:1::1")
+    await site.request("d", new_key(), "192.0.2.8")
+    # The list is full, and no network has so many requests that one of them makes room for the same network.
     assert await code_of(site.request("e", new_key(), "192.0.2.9")) == "CA-009"
     # A key with a pending request may still poll, and a decision makes room for another request.
     await site.request("a", known, "2001:db8::1")
     await site.requests.reject("b", "", "", "person:ann")
     await site.request("e", new_key(), "192.0.2.9")
     assert await pending_names(site) == ["a", "d", "e"]
+
+
+async def test_requests_of_a_network_are_limited(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "MAX_PENDING_FROM_NETWORK", 3)
+    for networks in (("192.0.2.{}", "198.51.100.1"), ("2001:db8:5:{}::1", "2001:db8:6:1::1")):
+        flood, other = networks
+        for number in range(1, 4):
+            await site.request(f"n{number}", new_key(), flood.format(number))
+        assert await code_of(site.request("n4", new_key(), flood.format(4))) == "CA-009"
+        await site.request("other", new_key(), other)
+
+
+async def test_flood_of_requests_displaces_itself_and_never_a_lone_machine(
+    site: Site, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty addresses fill the list; every machine that asks afterwards gets in, and those that were there before stay."""
+    monkeypatch.setattr(requests, "MAX_PENDING", 40)
+    monkeypatch.setattr(requests, "MAX_PENDING_FROM_ADDRESS", 2)
+    await site.request("early", new_key(), "203.0.113.1")
+    for number in range(39):
+        clock.advance(1)
+        await site.request(f"flood{number:02}", new_key(), f"198.51.100.{number % 20}")
+    machines = {f"web{number}": f"192.0.{number}.1" for number in range(10)}
+    for name, address in machines.items():
+        clock.advance(1)
+        await site.request(name, new_key(), address)
+        # The flood goes on meanwhile, and cannot take the place back.
+        assert await code_of(site.request(f"more-{name}", new_key(), "198.51.100.77")) == "CA-009"
+    pending = await pending_names(site)
+    assert len(pending) == 40
+    assert {"early", *machines} <= set(pending)
+    assert [name for name in pending if name.startswith("flood")] == [f"flood{number:02}" for number in range(29)]
+    displaced = [entry.detail.get("displaced") for entry in await site.audit.read_latest(limit=100)]
+    assert [name for name in displaced if name] == [f"flood{number:02}" for number in range(29, 39)]
+
+
+async def test_machine_beside_a_flood_in_one_network_stays(
+    site: Site, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "MAX_PENDING", 5)
+    for number in range(4):
+        clock.advance(1)
+        await site.request(f"flood{number}", new_key(), "198.51.100.1")
+    clock.advance(1)
+    await site.request("beside", new_key(), "198.51.100.2")  # the newest of the network, but not of its busiest address
+    await site.request("web1", new_key(), "192.0.2.1")
+    assert await pending_names(site) == ["beside", "flood0", "flood1", "flood2", "web1"]
+
+
+async def test_list_full_of_lone_machines_refuses_another(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "MAX_PENDING", 3)
+    for number in range(3):
+        await site.request(f"web{number}", new_key(), f"192.0.{number}.1")
+    assert await code_of(site.request("web9", new_key(), "192.0.9.1")) == "CA-009"
+    assert await pending_names(site) == ["web0", "web1", "web2"]
 
 
 @pytest.mark.parametrize("request_pem", ["", "x", "\ud800", "-----BEGIN CERTIFICATE REQUEST-----\nAA\n"])
@@ -161,3 +217,10 @@ def test_ipv6_address_counts_as_the_network_of_its_host() -> None:
     assert host_of("2001:db8::1") == host_of("2001:db8::ffff:1") == "2001:db8::/64"
     assert host_of("fe80::1%eth0") == host_of("fe80::2%eth0")
     assert host_of("") == "unknown"
+
+
+def test_networks_around_a_host() -> None:
+    assert network_of("192.0.2.1") == network_of("::ffff:192.0.2.99") == "192.0.2.0/24"
+    assert network_of("2001:db8:5:1::1") == network_of("2001:db8:5:ffff::1") == "2001:db8:5::/48"
+    assert network_of("2001:db8:6::1") != network_of("2001:db8:5::1")
+    assert network_of("") == "unknown"

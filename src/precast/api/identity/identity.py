@@ -44,6 +44,7 @@ class IdentityApi:
             identity_issues.BAD_REQUEST,
             identity_issues.NAME_TAKEN,
             identity_issues.ENROLMENT_DENIED,
+            identity_issues.ISSUED_TOO_OFTEN,
             identity_issues.SIGNER_UNAVAILABLE,
             wire_issues.BAD_NAME,
             wire_issues.BAD_TOKEN,
@@ -62,6 +63,7 @@ class IdentityApi:
         errors=(
             identity_issues.BAD_REQUEST,
             identity_issues.RENEWAL_DENIED,
+            identity_issues.ISSUED_TOO_OFTEN,
             identity_issues.SIGNER_UNAVAILABLE,
             wire_issues.BAD_NAME,
         ),

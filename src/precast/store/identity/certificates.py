@@ -65,6 +65,7 @@ CERTIFICATES = Query(
     ORDER BY node, issued_at, fingerprint LIMIT :limit
     """,
 )
+COUNT_ISSUED = Query("nodes.count_issued", "SELECT count(*) FROM certificate WHERE node = :node AND issued_at > :since")
 REVOKE = Query(
     "nodes.revoke",
     """
@@ -219,6 +220,10 @@ class NodeCertificates:
         since = self._database.clock.now() - timedelta(seconds=grace_s)
         rows = yield LIVE(node=node, since=to_micros(since))
         return LiveKey(rows[0][0], msgspec.json.decode(rows[0][1], type=dict[str, str])) if rows else None
+
+    def count_issued(self, node: str, since: datetime) -> Transaction[int]:
+        """Count the certificates that were issued to a node since a time, whatever became of them."""
+        return int((yield COUNT_ISSUED(node=node, since=to_micros(since)))[0][0])
 
     def is_valid(self, fingerprint: str) -> Transaction[bool]:
         """Whether a certificate exists, is neither revoked nor superseded, and its node is active. Its age does not matter."""

@@ -1,7 +1,8 @@
 """Enrolment requests that wait for an operator.
 
-Anyone can send them, so the number of waiting requests is bounded, in total and for each address, and each request expires. A row
-is identified by name and key: two machines that ask for the same name do not displace each other, and an operator can compare their keys.
+Anyone can send them, so the number of waiting requests is bounded, in total, for each address and for each network, and each request
+expires. A row is identified by name and key: two machines that ask for the same name do not displace each other, and an operator can
+compare their keys.
 """
 
 from datetime import datetime
@@ -15,14 +16,14 @@ from precast.store.engine.query import Query, Transaction
 FIND = Query(
     "requests.find",
     """
-    SELECT node, key_digest, request, address, requested_at, expires_at, certificate, rejected_at
+    SELECT node, key_digest, request, address, network, requested_at, expires_at, certificate, rejected_at
     FROM enrolment_request WHERE node = :node AND key_digest = :key_digest AND expires_at > :now
     """,
 )
 WAITING = Query(
     "requests.waiting",
     """
-    SELECT node, key_digest, request, address, requested_at, expires_at, certificate, rejected_at
+    SELECT node, key_digest, request, address, network, requested_at, expires_at, certificate, rejected_at
     FROM enrolment_request
     WHERE (node, key_digest) > (:after_node, :after_digest)
       AND certificate IS NULL AND rejected_at IS NULL AND expires_at > :now
@@ -32,7 +33,7 @@ WAITING = Query(
 WAITING_FOR_NAME = Query(
     "requests.waiting_for_name",
     """
-    SELECT node, key_digest, request, address, requested_at, expires_at, certificate, rejected_at
+    SELECT node, key_digest, request, address, network, requested_at, expires_at, certificate, rejected_at
     FROM enrolment_request
     WHERE node = :node AND certificate IS NULL AND rejected_at IS NULL AND expires_at > :now
     ORDER BY key_digest LIMIT :limit
@@ -41,10 +42,35 @@ WAITING_FOR_NAME = Query(
 COUNT = Query(
     "requests.count",
     """
-    -- How many wait, in total and from one address. On PostgreSQL concurrent requests may exceed the bound by one each, because
-    -- this takes no lock.
-    SELECT count(*), coalesce(sum(CASE WHEN address = :address THEN 1 ELSE 0 END), 0)
+    -- How many wait, in total, from one address and from one network. On PostgreSQL concurrent requests may exceed the bound by one
+    -- each, because this takes no lock.
+    SELECT count(*), coalesce(sum(CASE WHEN address = :address THEN 1 ELSE 0 END), 0),
+        coalesce(sum(CASE WHEN network = :network THEN 1 ELSE 0 END), 0)
     FROM enrolment_request WHERE certificate IS NULL AND rejected_at IS NULL
+    """,
+)
+LARGEST = Query(
+    "requests.largest",
+    """
+    -- The network with the most waiting requests.
+    SELECT network, count(*) FROM enrolment_request WHERE certificate IS NULL AND rejected_at IS NULL
+    GROUP BY network ORDER BY count(*) DESC, network LIMIT 1
+    """,
+)
+DISPLACE = Query(
+    "requests.displace",
+    """
+    -- Of a network: the newest request of the address that has the most.
+    DELETE FROM enrolment_request WHERE (node, key_digest) IN (
+        SELECT request.node, request.key_digest FROM enrolment_request AS request
+        JOIN (
+            SELECT address, count(*) AS count FROM enrolment_request
+            WHERE network = :network AND certificate IS NULL AND rejected_at IS NULL GROUP BY address
+        ) AS sender ON sender.address = request.address
+        WHERE request.network = :network AND request.certificate IS NULL AND request.rejected_at IS NULL
+        ORDER BY sender.count DESC, request.requested_at DESC, request.node DESC, request.key_digest DESC LIMIT 1
+    )
+    RETURNING node
     """,
 )
 DELETE = Query("requests.delete", "DELETE FROM enrolment_request WHERE expires_at <= :now")
@@ -54,8 +80,8 @@ DELETE_SIGNED = Query(
 ADD = Query(
     "requests.add",
     """
-    INSERT INTO enrolment_request (node, key_digest, request, address, requested_at, expires_at)
-    VALUES (:node, :key_digest, :request, :address, :now, :expires_at)
+    INSERT INTO enrolment_request (node, key_digest, request, address, network, requested_at, expires_at)
+    VALUES (:node, :key_digest, :request, :address, :network, :now, :expires_at)
     ON CONFLICT (node, key_digest) DO NOTHING
     RETURNING node
     """,
@@ -87,6 +113,7 @@ class EnrolmentRequest(msgspec.Struct, frozen=True):
     key_digest: str
     request: bytes
     address: str
+    network: str
     requested_at: datetime
     expires_at: datetime
     certificate: bytes | None = None
@@ -111,10 +138,18 @@ class EnrolmentRequests:
         """Delete the requests for a name whose certificate is ready but was not fetched."""
         yield DELETE_SIGNED(node=node)
 
-    def count_waiting(self, address: str) -> Transaction[tuple[int, int]]:
-        """Count the waiting requests: in total, and from this address."""
-        ((total, here),) = yield COUNT(address=address)
-        return int(total), int(here)
+    def count_waiting(self, address: str, network: str) -> Transaction[tuple[int, int, int]]:
+        """Count the waiting requests: in total, from this address, and from this network."""
+        ((total, from_address, from_network),) = yield COUNT(address=address, network=network)
+        return int(total), int(from_address), int(from_network)
+
+    def displace(self, at_least: int) -> Transaction[str | None]:
+        """Delete the newest request of the network that has the most, if these are at least so many. Returns its name."""
+        rows = yield LARGEST()
+        if not rows or rows[0][1] < at_least:
+            return None
+        displaced = yield DISPLACE(network=rows[0][0])
+        return displaced[0][0] if displaced else None
 
     def add(self, request: EnrolmentRequest) -> Transaction[bool]:
         """Add a request; False if it exists already."""
@@ -123,6 +158,7 @@ class EnrolmentRequests:
             key_digest=request.key_digest,
             request=request.request,
             address=request.address,
+            network=request.network,
             now=to_micros(request.requested_at),
             expires_at=to_micros(request.expires_at),
         )
@@ -168,6 +204,7 @@ def _request(
     key_digest: str,
     request: bytes,
     address: str,
+    network: str,
     requested: int,
     expires: int,
     certificate: bytes | None,
@@ -178,6 +215,7 @@ def _request(
         key_digest,
         bytes(request),
         address,
+        network,
         from_micros(requested),
         from_micros(expires),
         certificate,

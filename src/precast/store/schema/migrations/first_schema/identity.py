@@ -24,7 +24,8 @@ TABLES = (
         node         TEXT NOT NULL,
         key_digest   TEXT NOT NULL,      -- sha256 of the key: only its owner gets the certificate
         request      {bytes} NOT NULL,   -- PEM
-        address      TEXT NOT NULL,      -- the address that sent the request
+        address      TEXT NOT NULL,      -- the address that sent the request, or the /64 of IPv6
+        network      TEXT NOT NULL,      -- the network around it: a /24, or a /48 of IPv6
         requested_at {int} NOT NULL,
         expires_at   {int} NOT NULL,     -- the row is deleted then, whether or not it was decided
         certificate  {bytes},            -- PEM, once it is signed

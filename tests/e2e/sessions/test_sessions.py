@@ -2,25 +2,29 @@
 
 import asyncio
 import base64
+import contextlib
 import json
 import ssl
 import zlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from websockets.exceptions import InvalidStatus
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from lab.session import Peer, Store
 from lab.site import Site
 from precast.agent.identity.enrolment import Identity
+from precast.api.sessions.endpoint import MAX_SOCKETS
 from precast.base import canonical, digests
 from precast.wire import sessions as session
 from precast.wire.sessions import Ack, FactsWanted, FromNode, Hello, Reconnect, Record, Refused, Resend
 
 pytestmark = pytest.mark.timeout(180)
+CLOSE_TOO_BIG = 1009  # of the websocket protocol
 
 
 @pytest.fixture(scope="module")
@@ -233,6 +237,54 @@ async def test_invalid_frame_ends_the_connection(site: Site) -> None:
             await node.greet()
             await node.socket.send(frame)
             assert await node.closed() == session.CLOSE_PROTOCOL
+
+
+async def test_ping_before_hello_ends_the_connection(site: Site) -> None:
+    async with peer(site, _known(site, "rude3")) as node:
+        await node.socket.ping()
+        assert await node.closed() == session.CLOSE_PROTOCOL
+
+
+async def test_message_in_fragments_is_limited_as_a_whole(site: Site) -> None:
+    async def fragments() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield b"x" * (session.MAX_FRAME_BYTES // 10)
+
+    async with peer(site, _known(site, "rude4")) as node:
+        await node.greet()
+        with contextlib.suppress(ConnectionClosed):
+            await node.socket.send(fragments())
+        assert await node.closed() == CLOSE_TOO_BIG
+
+
+async def test_compression_of_frames_is_not_negotiated(site: Site) -> None:
+    """A compressed frame could be a thousand times as large as what was sent."""
+    address = site.url.replace("https://", "wss://") + session.PATH
+    async with connect(address, ssl=_known(site, "rude5"), compression="deflate") as socket:
+        assert socket.protocol.extensions == []
+        assert socket.response is not None
+        assert "Sec-WebSocket-Extensions" not in socket.response.headers
+
+
+async def test_node_has_few_connections_at_a_time(site: Site) -> None:
+    context = _known(site, "many1")
+    async with contextlib.AsyncExitStack() as open_connections:
+        for _ in range(MAX_SOCKETS):
+            await open_connections.enter_async_context(peer(site, context))
+        with pytest.raises(InvalidStatus) as refused:
+            await open_connections.enter_async_context(peer(site, context))
+        assert refused.value.response.status_code == 503
+        assert b"SESSION-004" in (refused.value.response.body or b"")
+
+
+async def test_flood_of_pings_and_resends_is_slowed_down_and_records_are_stored(site: Site) -> None:
+    async with peer(site, _known(site, "rude6")) as node:
+        await node.greet()
+        for _ in range(1000):
+            await node.socket.ping()
+        for _ in range(10):
+            await node.send_message(Resend(0))
+        await node.acknowledged(await node.send(session.FACTS, facts_of({"n": 1})))
 
 
 async def test_unknown_protocol_version_is_refused(site: Site) -> None:

@@ -254,9 +254,14 @@ class Connection:
             self.is_paused, self.last_heard_s = False, time.monotonic()
             self._protocol.resume_reading()
 
-    def _charge(self, now_s: float, size_bytes: int) -> float:
+    async def pace(self, records: int = 1) -> None:
+        """Wait while the node exceeds its rate. `records` is what a frame other than a record costs, in records."""
+        if (ahead_s := self._charge(time.monotonic(), 0, records)) > 0:
+            await asyncio.sleep(ahead_s)
+
+    def _charge(self, now_s: float, size_bytes: int, records: int = 1) -> float:
         """Charge a record to the node's rate limit and return how long to wait before accepting it."""
-        self._next_allowed_s = max(self._next_allowed_s, now_s) + 1 / RECORDS_PER_S + size_bytes / BYTES_PER_S
+        self._next_allowed_s = max(self._next_allowed_s, now_s) + records / RECORDS_PER_S + size_bytes / BYTES_PER_S
         return self._next_allowed_s - now_s - BURST_S
 
     async def confirm(self, through: int) -> None:

@@ -10,7 +10,7 @@ from aiohttp import WSMsgType, web
 
 from precast.api.http.responses import conceal
 from precast.api.http.routes import NODE, Call, NodeCaller, route
-from precast.api.sessions.connection import Connection, SharedState
+from precast.api.sessions.connection import WINDOW, Connection, SharedState
 from precast.api.sessions.messages import SessionMessages
 from precast.api.sessions.receive_budget import ReceiveBudget
 from precast.api.sessions.sockets import SessionSocket
@@ -213,13 +213,16 @@ class SessionEndpoint:
                 frame = await socket.receive()
                 connection.last_heard_s = time.monotonic()
                 if frame.type is WSMsgType.PING:
+                    await connection.pace()
                     if not connection.is_write_paused:  # the node does not read
                         await socket.pong(frame.data)
                 elif frame.type in (WSMsgType.BINARY, WSMsgType.TEXT):
                     if not await self._handle_message(connection, frame.data):
                         await connection.close(session.CLOSE_PROTOCOL, "invalid message")
                         return
-                elif frame.type is not WSMsgType.PONG:
+                elif frame.type is WSMsgType.PONG:
+                    await connection.pace()
+                else:
                     return
         finally:
             socket.queue.consumer = None
@@ -233,8 +236,10 @@ class SessionEndpoint:
         if isinstance(message, Record):
             await connection.receive(message)
         elif isinstance(message, Ack):
+            await connection.pace()
             await connection.confirm(message.through)
         elif isinstance(message, Resend):
+            await connection.pace(WINDOW)  # the whole window may be read from the database and sent again
             await connection.resend(message.after)
         else:
             return False

@@ -180,6 +180,27 @@ async def test_node_above_its_rate_limit_is_read_slowly(
     assert slept == sorted(slept)
 
 
+async def test_frames_that_are_no_records_are_charged_too(
+    parts: tuple[Connection, Socket, RecordStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection, _, _ = parts
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr("precast.api.sessions.connection.time.monotonic", lambda: connection.last_heard_s)
+    monkeypatch.setattr("precast.api.sessions.connection.asyncio.sleep", sleep)
+    burst = int(subject.BURST_S * subject.RECORDS_PER_S)
+    for _ in range(burst - subject.WINDOW - 1):
+        await connection.pace()
+    assert not slept
+    await connection.pace(subject.WINDOW)  # a request to send the window again costs as much as its records
+    assert not slept
+    await connection.pace(subject.WINDOW)
+    assert len(slept) == 1
+
+
 async def test_fenced_connection_is_closed_with_its_code(parts: tuple[Connection, Socket, RecordStore]) -> None:
     connection, socket, store = parts
     store.is_fenced = True

@@ -81,6 +81,7 @@ POST /v1/refreshes
 POST /v1/policies
 GET /v1/nodes/{node}/policy
 GET /v1/status
+GET /metrics
 GET /v1/nodes/{node}/session
 GET /v1/servers
 GET /v1/nodes/{node}/facts
@@ -127,8 +128,7 @@ OPEN_ROUTES = {
     "GET /v1/crl.pem": 200,
     "POST /v1/requests": 400,
     "POST /v1/enrolments": 400,
-    "POST /v1/renewals": 401,
-    "GET /metrics": 200,
+    "POST /v1/renewals": 400,
     "GET /health/live": 200,
     "GET /health/ready": 200,
     "GET /v1/openapi.json": 200,
@@ -189,8 +189,21 @@ def _populate(site: Site, directory: Path) -> World:
             catalog = site.run("catalog", "show", node)
             hidden |= {"node": node, "report": row["id"], "version": version, "catalog": catalog["staged"]}
             hidden |= {"file": hashlib.sha256(code.encode()).hexdigest(), "title": "/etc/hidden-zebra"}
+    hidden["request"] = _request_release(site, directory / "beta", hidden["node"])
     token = site.run("token", "person", "eve", "--role", "admin", "--environment", "alpha")["token"]
     return World(site, token, hidden)
+
+
+def _request_release(site: Site, source: Path, node: str) -> str:
+    """A release of beta that waits for approval; returns the id of the request."""
+    site.run("env", "approvals", "beta", "1")
+    (source / "manifests/site.pp").write_text(HIDDEN_CODE + "notify { 'more': }\n")
+    site.run("env", "deploy", "beta", "--from", str(source))
+    words = [PRECAST, "release", node, "--wait", "--json"]
+    done = subprocess.run(words, env=site.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 5, done
+    (pending,) = json.loads(done.stdout)["pending"]
+    return str(pending["request"])
 
 
 def _is_released(site: Site, node: str) -> bool:
@@ -225,6 +238,7 @@ def test_no_route_answers_with_anything_of_another_environment(world: World) -> 
         "environment": "beta",
         "node": world.hidden["node"],
         "report": world.hidden["report"],
+        "request": world.hidden["request"],
         "digest": world.hidden["file"],
         "run": "0" * 36,
         "id": "0" * 36,

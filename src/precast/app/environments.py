@@ -8,10 +8,13 @@ from precast.app.settings import ServerSettings
 from precast.app.shared_services import build_audit_log
 from precast.services.code.content import ContentService
 from precast.services.code.environments import EnvironmentService
+from precast.services.code.fetching import CodeFetcher, FetchLimits
 from precast.services.code.hooks import HookService, load_hooks
+from precast.services.code.signing import SigningService
 from precast.services.work_kinds import DEPLOY, REDECIDE
 from precast.store.code.blobs import Blobs
 from precast.store.code.environments import Environments
+from precast.store.code.signing import EnvironmentSigning
 from precast.store.engine.database import Database
 from precast.store.queue.queue import WorkQueue
 
@@ -31,5 +34,9 @@ def build_environment_components(database: Database, settings: ServerSettings) -
     level = settings.confinement
     service = EnvironmentService(database, Environments(database), blobs, content, work, audit, level)
     configured = load_hooks(settings.hooks) if settings.hooks is not None else {}
-    hooks = HookService(database, configured, service, content, work, audit, settings.data)
-    return EnvironmentComponents(EnvironmentsApi(database, service, content), HooksApi(hooks), hooks)
+    limits = FetchLimits(level=level)
+    directories = tuple(map(str, settings.code_directories))
+    fetcher = CodeFetcher(settings.data / "modules", directories, settings.code_hosts, limits)
+    signing = SigningService(database, EnvironmentSigning(database), audit)
+    hooks = HookService(database, configured, service, content, work, audit, settings.data, fetcher, signing)
+    return EnvironmentComponents(EnvironmentsApi(database, service, content, signing), HooksApi(hooks), hooks)

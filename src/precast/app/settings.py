@@ -185,6 +185,22 @@ class ServerSettings(Settings, frozen=True):
             read=setting_values.read_path,
         ),
     ] = None
+    code_directories: Annotated[
+        tuple[Path, ...],
+        Setting(
+            "directories whose git repositories a Puppetfile may name by path (default: none)",
+            "DIR",
+            flag="--code-directory",
+        ),
+    ] = ()
+    code_hosts: Annotated[
+        tuple[str, ...],
+        Setting(
+            "hosts that a Puppetfile may name although they are this machine, its network segment or metadata of a cloud",
+            "HOST",
+            flag="--code-host",
+        ),
+    ] = ()
     enc: Annotated[
         Path | None,
         Setting(

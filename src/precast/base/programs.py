@@ -49,6 +49,8 @@ class StartOptions(NamedTuple):
     keeps_children: bool = False  # processes that it left running when it ended stay alive
     keeps_last: bool = False  # output past the limit drops the beginning, and the program runs on
     max_error_bytes: int = MAX_ERROR_BYTES
+    # It stays in our session and group: for a process that is itself limited and killed with its group.
+    joins_group: bool = False
 
 
 def run(
@@ -110,6 +112,7 @@ class RunningProgram:
             self._selector.close()
             raise
         self._input = memoryview(options.stdin)
+        self._leads_group = not options.joins_group
         self._open_streams = 0
         self._pidfd: int | None = None
         self._register()
@@ -180,8 +183,11 @@ class RunningProgram:
             raise TimeoutError from None
 
     def signal(self, number: int) -> None:
-        """Send a signal to the program and to everything that it started in its group."""
-        signal_group(self._process.pid, number)
+        """Send a signal to the program and to everything that it started in its group, if it leads one."""
+        if self._leads_group:
+            signal_group(self._process.pid, number)
+        else:
+            self._process.send_signal(number)
 
     def close(self, *, is_killed: bool = True) -> None:
         """Kill what is left of the group, if asked for, and close the streams. The program must have been waited for otherwise."""
@@ -221,7 +227,7 @@ def _spawn(argv: Sequence[str], options: StartOptions) -> "subprocess.Popen[byte
         group=options.group,
         extra_groups=options.groups,
         umask=options.umask,
-        start_new_session=True,
+        start_new_session=not options.joins_group,
         bufsize=0,
     )
 

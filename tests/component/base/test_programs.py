@@ -2,13 +2,14 @@
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from lab.processes import is_alive
-from precast.base.programs import ENVIRONMENT, run
+from precast.base.programs import ENVIRONMENT, StartOptions, run
 
 LIMIT = 1000
 
@@ -69,3 +70,11 @@ def test_program_that_is_missing_is_an_error() -> None:
 
 def test_program_that_crashes_has_a_negative_code() -> None:
     assert shell("kill -SEGV $$")[0] == -signal.SIGSEGV
+
+
+@pytest.mark.parametrize("joins_group", [False, True])
+def test_program_leads_a_group_unless_it_ends_with_ours(joins_group: bool) -> None:
+    argv = [sys.executable, "-c", "import os; print(os.getpgid(0), os.getpid())"]
+    group, own = run(argv, 30, LIMIT, StartOptions(joins_group=joins_group)).out.split()
+    assert (int(group) == os.getpgid(0)) is joins_group
+    assert (group == own) is not joins_group

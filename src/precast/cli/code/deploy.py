@@ -1,7 +1,6 @@
 """`precast env deploy`: makes the code of a directory or git repository the current version of an environment."""
 
 import argparse
-import asyncio
 import sys
 import tempfile
 from pathlib import Path
@@ -10,13 +9,16 @@ from typing import NamedTuple
 import msgspec
 
 from precast.base.errors import PrecastError
+from precast.base.repository_addresses import redact_address
 from precast.base.spans import visible
 from precast.cli import issues as cli_issues
 from precast.cli.code.uploads import UploadResult, upload
 from precast.cli.console.client import Client, add_connection, connect, segment
 from precast.cli.console.output import print_json
 from precast.services.code import git_sources, issues, puppetfile_modules
+from precast.services.code.address_policy import PERSONAL
 from precast.services.code.file_trees import read_directory
+from precast.services.code.git_program import Git
 from precast.wire.code.environments import DeployAnswer, DeployBody
 
 # The server reads and checks everything that changed.
@@ -32,6 +34,9 @@ def configure(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     parser.add_argument("--from", dest="directory", metavar="DIR", help="the environment's files")
     parser.add_argument("--git", metavar="REPOSITORY", help="fetch the files from this repository")
     parser.add_argument("--ref", metavar="REF", help="the branch, tag or commit to fetch")
+    parser.add_argument(
+        "--from-repository", action="store_true", help="let the server fetch and verify what its hooks file names"
+    )
     parser.set_defaults(run=_deploy)
 
 
@@ -44,11 +49,15 @@ class _CodeSource(NamedTuple):
 
 
 def _deploy(args: argparse.Namespace) -> int:
-    if (args.directory is None) is (args.git is None) or (args.git is None) is not (args.ref is None):
+    sources = [args.directory is not None, args.git is not None, args.from_repository]
+    if sum(sources) != 1 or (args.git is None) is not (args.ref is None):
         raise cli_issues.USAGE.error(
-            problem="give --from DIR, or --git REPOSITORY and --ref REF", usage="see `precast env deploy --help`"
+            problem="give --from DIR, or --git REPOSITORY and --ref REF, or --from-repository",
+            usage="see `precast env deploy --help`",
         )
     client = connect(args, TIMEOUT_S)
+    if args.from_repository:
+        return _print_result(args, _deploy_from_repository(client, args.environment), UploadResult(0, 0))
     if args.directory is not None:
         puppetfile_modules.check_modules(Path(args.directory))
         return _print_result(
@@ -61,12 +70,20 @@ def _deploy(args: argparse.Namespace) -> int:
         )
 
 
+def _deploy_from_repository(client: Client, environment: str) -> DeployAnswer:
+    try:
+        return client.ask("POST", f"/v1/environments/{segment(environment)}/deployments", DeployAnswer)
+    except PrecastError as error:
+        raise _print_findings(error) from None
+
+
 def _fetch(repository: str, ref: str, workspace: Path) -> _CodeSource:
     if Path(repository).is_dir():
         repository = str(Path(repository).absolute())
-    checkout = asyncio.run(git_sources.check_out(repository, ref, workspace))
-    puppetfile_modules.install_modules(checkout.place, workspace / "modules", is_remote_only=False)
-    return _CodeSource(checkout.place, f"{git_sources.redact_url(repository)} {ref}", checkout.commit)
+    git = Git(PERSONAL)
+    checkout = git_sources.check_out(git, repository, ref, workspace)
+    puppetfile_modules.install_modules(checkout.place, workspace / "modules", git)
+    return _CodeSource(checkout.place, f"{redact_address(repository)} {ref}", checkout.commit)
 
 
 def _deploy_files(client: Client, environment: str, code: _CodeSource) -> tuple[DeployAnswer, UploadResult]:

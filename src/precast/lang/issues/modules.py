@@ -30,7 +30,7 @@ BAD_PATH = Issue(
 BAD_REPOSITORY = Issue(
     "MODULE-006",
     Kind.INPUT,
-    "module {name}: '{url}' is not an allowed address of a git repository",
+    "module {name}: '{url}' is not an allowed address of a git repository: {reason}",
     "use https, ssh, git or file, user@host:path, or a path",
 )
 BAD_REFERENCE = Issue(

@@ -19,10 +19,15 @@ import msgspec
 
 from precast.base.clock import Clock
 from precast.base.errors import Kind, PrecastError
-from precast.services.code import git_sources, issues, puppetfile_modules
+from precast.base.repository_addresses import parse_address, redact_address
+from precast.services.code import issues
+from precast.services.code.address_policy import AddressPolicy, check_address
 from precast.services.code.content import MAX_DIGESTS, ContentScope, ContentService
 from precast.services.code.environments import EnvironmentService, check_name
-from precast.services.code.file_trees import FileTree, read_directory
+from precast.services.code.fetching import CodeFetcher, remove_leftovers
+from precast.services.code.file_trees import FileTree
+from precast.services.code.git_sources import check_ref
+from precast.services.code.signing import SigningService
 from precast.services.queue_worker import run_worker
 from precast.services.work_kinds import DEPLOY
 from precast.store.engine.database import Database
@@ -36,6 +41,8 @@ from precast.wire.code.environments import DeployAnswer, DeployBody
 log = logging.getLogger("precast.hooks")
 
 LEASE_S = 60.0
+# The directories of fetches begin so.
+PREFIX = "deploy-"
 EXTEND_S = 15.0
 MAX_CALLS_PER_MINUTE = 12
 MIN_SECRET_CHARS = 20
@@ -61,8 +68,8 @@ def load_hooks(path: Path) -> dict[str, Hook]:
         hooks = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), dict[str, Hook])
         for name, hook in hooks.items():
             check_name(name)
-            git_sources.check_repository(hook.repository)
-            git_sources.check_ref(hook.ref)
+            check_address(hook.repository, hook_policy(hook))
+            check_ref(hook.ref)
             if len(hook.secret) < MIN_SECRET_CHARS:
                 raise issues.HOOKS_UNUSABLE.error(
                     path=path, reason=f"the secret of {name} has fewer than {MIN_SECRET_CHARS} characters"
@@ -78,6 +85,17 @@ def load_hooks(path: Path) -> dict[str, Hook]:
     return hooks
 
 
+def hook_policy(hook: Hook) -> AddressPolicy:
+    """What fetching a hook's repository may reach: the administrator chose it, so it may be a path, or on this machine."""
+    try:
+        address = parse_address(hook.repository)
+    except ValueError:
+        return AddressPolicy()
+    if address.is_local:
+        return AddressPolicy(schemes=(), directories=(address.path,) if address.path.startswith("/") else ())
+    return AddressPolicy(hosts=(address.host,))
+
+
 class HookService:
     """Receives calls, and deploys the environments of their hooks."""
 
@@ -90,6 +108,8 @@ class HookService:
         work: WorkQueue,
         audit: AuditLog,
         spool: Path,
+        fetcher: CodeFetcher,
+        signing: SigningService,
     ) -> None:
         self._database = database
         self._hooks = hooks
@@ -98,6 +118,8 @@ class HookService:
         self._work = work
         self._audit = audit
         self._spool = spool
+        self._fetcher = fetcher
+        self._signing = signing
         self._calls: dict[str, list[float]] = {}
 
     def is_signed(self, environment: str, signature: str, body: bytes) -> bool:
@@ -128,6 +150,7 @@ class HookService:
 
     async def run(self, owner: str) -> None:
         """Process the queue for ever. Cancelling is safe: a claimed item becomes free when its lease expires."""
+        await asyncio.to_thread(remove_leftovers, self._spool, PREFIX)
         await run_worker(self._database, lambda: self.work_off(owner), DEPLOY)
 
     async def _process(self, claim: Claim) -> None:
@@ -137,7 +160,7 @@ class HookService:
             return
         extension = asyncio.create_task(self._extend_lease(claim))
         try:
-            answer = await self.deploy(claim.key, hook)
+            answer = await self._deploy(claim.key, hook, f"hook:{claim.key}")
             log.info("the hook of %s deployed version %d", claim.key, answer.current.number)
             await self._work.complete(claim)
         except PrecastError as error:
@@ -154,18 +177,26 @@ class HookService:
             await asyncio.sleep(EXTEND_S)
             await self._work.extend(claim, LEASE_S)
 
-    async def deploy(self, environment: str, hook: Hook) -> DeployAnswer:
-        """Fetch the ref of the hook and deploy it. Raises what fetching, installing and deploying raise."""
-        with tempfile.TemporaryDirectory(prefix="deploy-", dir=self._spool) as directory:
-            checkout = await git_sources.check_out(hook.repository, hook.ref, Path(directory))
-            await asyncio.to_thread(
-                puppetfile_modules.install_modules, checkout.place, self._spool / "modules", is_remote_only=True
-            )
-            tree, places = await asyncio.to_thread(read_directory, checkout.place)
-            await self._store_missing(tree, places, ContentScope(environment, ()))
-            source = f"{git_sources.redact_url(hook.repository)} {hook.ref}"
-            body = DeployBody(tree.version, source, checkout.commit)
-            return await self._environments.deploy(environment, body, f"hook:{environment}", ())
+    async def deploy(self, environment: str, actor: str) -> DeployAnswer:
+        """Deploy an environment from the repository of its hook for a person, without waiting for a call.
+
+        Raises NotFoundError ENV-042, LimitedError ENV-025, and what fetching, verifying and deploying raise.
+        """
+        hook = self._hooks.get(environment)
+        if hook is None:
+            raise issues.NO_REPOSITORY.error(environment=environment[:100])
+        self._limit(environment, self._database.clock)
+        return await self._deploy(environment, hook, actor)
+
+    async def _deploy(self, environment: str, hook: Hook, actor: str) -> DeployAnswer:
+        """Fetch the ref of the hook, verify its signature if the environment requires one, and deploy it."""
+        with tempfile.TemporaryDirectory(prefix=PREFIX, dir=self._spool) as directory:
+            fetched = await self._fetcher.fetch(hook.repository, hook.ref, hook_policy(hook), Path(directory))
+            signer = await self._signing.verify(environment, fetched.repository, fetched.commit, hook.ref)
+            await self._store_missing(fetched.tree, fetched.places, ContentScope(environment, ()))
+            source = f"{redact_address(hook.repository)} {hook.ref}"
+            body = DeployBody(fetched.tree.version, source, fetched.commit)
+            return await self._environments.deploy(environment, body, actor, (), signer)
 
     async def _store_missing(self, tree: FileTree, places: Mapping[str, Path], scope: ContentScope) -> None:
         """Store the content of a tree that is missing, as an upload does."""

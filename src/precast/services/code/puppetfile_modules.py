@@ -5,12 +5,14 @@ from pathlib import Path
 from precast.base.spans import Source
 from precast.lang.ruby.declarations.puppetfile import read_puppetfile
 from precast.services.code import issues
-from precast.services.code.git_sources import check_remote
+from precast.services.code.git_program import Git
 from precast.services.code.modules.git import GitRepositories
 from precast.services.code.modules.installation import ModuleInstallation
 from precast.services.code.modules.tarballs import Tarballs
 
 PUPPETFILE = "Puppetfile"
+MAX_PUPPETFILE_BYTES = 1024 * 1024
+MAX_MODULES = 1_000
 
 
 def check_modules(place: Path) -> None:
@@ -22,21 +24,21 @@ def check_modules(place: Path) -> None:
         raise issues.MODULES_MISSING.error(place=place)
 
 
-def install_modules(place: Path, cache: Path, *, is_remote_only: bool) -> int:
-    """Install the modules of a temporary directory; returns how many. It waits for the network, so it runs in a thread.
+def install_modules(place: Path, cache: Path, git: Git) -> int:
+    """Install the modules of a temporary directory; returns how many. It evaluates the Puppetfile, and waits for the network.
 
-    With `is_remote_only`, as on a server, only repositories on the network are allowed: a person who may push to a repository must
-    not be able to read files of the server. Raises what reading a Puppetfile and installing raise, InputError ENV-020.
+    Raises what reading a Puppetfile and installing raise, InputError ENV-020.
     """
     path = place / PUPPETFILE
-    if not path.is_file():
+    if not path.is_file() or path.is_symlink():
         return 0
+    if path.stat().st_size > MAX_PUPPETFILE_BYTES:
+        raise issues.BAD_TREE.error(reason=f"the Puppetfile has more than {MAX_PUPPETFILE_BYTES} bytes")
     try:
         puppetfile = read_puppetfile(Source(PUPPETFILE, path.read_text(encoding="utf-8")))
     except UnicodeDecodeError:
         raise issues.BAD_TREE.error(reason="the Puppetfile is not UTF-8 text") from None
-    for module in puppetfile.modules:
-        if is_remote_only and module.origin == "git":
-            check_remote(module.url)
-    ModuleInstallation(place, GitRepositories(cache, place.resolve()), Tarballs(None)).run(puppetfile)
+    if len(puppetfile.modules) > MAX_MODULES:
+        raise issues.BAD_TREE.error(reason=f"the Puppetfile names more than {MAX_MODULES} modules")
+    ModuleInstallation(place, GitRepositories(git, cache, place.resolve()), Tarballs(None)).run(puppetfile)
     return len(puppetfile.modules)

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ class Site:
         self.secret.write_text("of the server")
         self.work = place / "work"
 
-    def commit(self, name: str, files: dict[str, str | bytes], links: dict[str, str] | None = None) -> str:
+    def commit(self, name: str, files: Mapping[str, str | bytes], links: dict[str, str] | None = None) -> str:
         repository = self.place / name
         repository.mkdir(exist_ok=True)
         for path, text in files.items():
@@ -90,7 +91,12 @@ async def test_attributes_of_a_commit_change_no_byte(site: Site) -> None:
     attributes = (
         "* text eol=crlf ident export-subst\nhidden export-ignore\nz working-tree-encoding=UTF-16\n*.bin filter=lfs\n"
     )
-    files = {".gitattributes": attributes, "a.pp": "$Id$ $Format:%H$\n", "hidden": "x\n", "b.bin": b"a\nb\n"}
+    files: dict[str, str | bytes] = {
+        ".gitattributes": attributes,
+        "a.pp": "$Id$ $Format:%H$\n",
+        "hidden": "x\n",
+        "b.bin": b"a\nb\n",
+    }
     site.commit("code", files)
     fetched = await site.fetch()
     written = {path: fetched.places[file.digest].read_bytes() for path, file in fetched.tree.files.items()}
@@ -174,7 +180,7 @@ def test_oldest_repositories_leave_the_cache_first(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "pack").write_bytes(b"x" * 10_000)
         os.utime(tmp_path / name, (number, number))
-    prune_cache(tmp_path, 20_000)
+    prune_cache(tmp_path, 15_000)
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
 

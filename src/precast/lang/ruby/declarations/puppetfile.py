@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from precast.base.repository_addresses import parse_address
 from precast.base.spans import Source, Span
 from precast.lang.issues import modules as issues
 from precast.lang.ruby.declarations.outline import Statement
@@ -21,7 +22,6 @@ from precast.lang.ruby.values import Pattern, Symbol
 
 Origin = Literal["git", "forge", "local"]
 _NAME: Final = re.compile(r"(?:[A-Za-z0-9]+[-/])?([a-z][a-z0-9_]*)")
-_ADDRESS: Final = re.compile(r"(?:https?|ssh|git|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+|[\w./~][^\s]*")
 _REFERENCE: Final = re.compile(r"[A-Za-z0-9_][\w./+#@-]*")
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+[\w.+-]*")
 _REFERENCES: Final = ("ref", "tag", "commit", "branch")
@@ -146,8 +146,10 @@ class _Reader:
     def _from_git(self, span: Span, module: ModuleSource, options: dict[str, Any]) -> ModuleSource:
         source = self._file.source
         url = static_text(options.get("git", options.get("source", "")))
-        if not _ADDRESS.fullmatch(url) or url.startswith("-") or "::" in url:
-            raise issues.BAD_REPOSITORY.error(source, span, name=module.name, url=url)
+        try:
+            parse_address(url)
+        except ValueError as error:
+            raise issues.BAD_REPOSITORY.error(source, span, name=module.name, url=url, reason=str(error)) from None
         chosen = [(kind, options[kind]) for kind in (*_REFERENCES, "version") if kind in options]
         if len(chosen) > 1:
             raise issues.UNKNOWN_OPTION.error(

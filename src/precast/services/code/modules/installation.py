@@ -18,6 +18,8 @@ import msgspec
 
 from precast.base.spans import Source
 from precast.lang.ruby.declarations.puppetfile import ModuleSource, Puppetfile, read_puppetfile
+from precast.services.code.address_policy import PERSONAL
+from precast.services.code.git_program import Git
 from precast.services.code.modules import issues
 from precast.services.code.modules.git import GitRepositories
 from precast.services.code.modules.lock import LockedModule, read_lock, write_lock
@@ -176,7 +178,9 @@ def install_modules(
         return []
     except (OSError, UnicodeDecodeError) as error:
         raise issues.PUPPETFILE_UNREADABLE.error(path=str(path), reason=str(error)) from None
-    installation = ModuleInstallation(place, GitRepositories(cache, place.resolve()), Tarballs(forge), force=force)
+    installation = ModuleInstallation(
+        place, GitRepositories(Git(PERSONAL), cache, place.resolve()), Tarballs(forge), force=force
+    )
     return installation.run(read_puppetfile(Source(str(path), text)), update=update)
 
 

@@ -57,6 +57,13 @@ class AgentSettings(Settings, frozen=True):
     allow_exec: Annotated[
         bool, Setting("the agent runs commands that are ordered through a server, with its own privileges", flag="-")
     ] = False
+    network_user: Annotated[
+        str,
+        Setting(
+            "the unprivileged user of the process that talks to servers; nobody if precast-agent does not exist",
+            "USER",
+        ),
+    ] = "precast-agent"
     facts_d: Annotated[
         tuple[Path, ...], Setting("read external facts from here, not from the usual directories", "DIR")
     ] = ()

@@ -96,11 +96,24 @@ def download(
                 file.write(data)
             except OSError as error:  # of the file, not of the connection
                 unwritten = error
-        if unwritten is None and length is not None and received < length:
-            raise issues.NO_ANSWER.error(url=url, reason=f"it broke off after {received} of {length} bytes")
+        if unwritten is None:
+            check_length(url, length, received)
     if unwritten is not None:
         raise unwritten
     return HttpAnswer(response.status, b"", dict(response.getheaders()))
+
+
+def open_response(
+    url: str, context: ssl.SSLContext, path: str, headers: dict[str, str], timeout_s: float = 30.0
+) -> contextlib.AbstractContextManager[http.client.HTTPResponse]:
+    """Get a resource; the caller reads the body. Raises as `call` does, also while the body is read."""
+    return _request(url, context, "GET", path, b"", headers, timeout_s)
+
+
+def check_length(url: str, length: int | None, received: int) -> None:
+    """Raises UnavailableError HTTP-002 if a body was cut off."""
+    if length is not None and received < length:
+        raise issues.NO_ANSWER.error(url=url, reason=f"it broke off after {received} of {length} bytes")
 
 
 @contextlib.contextmanager

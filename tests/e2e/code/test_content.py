@@ -13,6 +13,7 @@ import pytest
 from lab.site import Site
 from precast.agent.catalog.content_download import TRIES, download_contents
 from precast.agent.identity.enrolment import Identity
+from precast.agent.network.http_client import DirectHttp
 from precast.base import digests, https
 from precast.base.errors import DeniedError, NotFoundError, UnavailableError
 
@@ -105,7 +106,7 @@ def test_ranges_of_a_content_are_served_as_requested(deployed: DeployedSite) -> 
 
 def test_interrupted_transfer_resumes_where_it_stopped(deployed: DeployedSite, tmp_path: Path) -> None:
     proxy = CuttingProxy(deployed.site.port, [1_000_000, 1_500_000, 1_000_000])
-    assert download_contents(tmp_path, [DIGEST], proxy.url, deployed.node.context()) == 1
+    assert download_contents(tmp_path, [DIGEST], proxy.url, DirectHttp(deployed.node.context())) == 1
     proxy.close()
     assert [path.name for path in tmp_path.iterdir()] == [DIGEST]
     assert (tmp_path / DIGEST).read_bytes() == LARGE
@@ -117,12 +118,12 @@ def test_interrupted_transfer_resumes_where_it_stopped(deployed: DeployedSite, t
 def test_fetch_that_was_killed_is_resumed_by_the_next(deployed: DeployedSite, tmp_path: Path) -> None:
     proxy = CuttingProxy(deployed.site.port, [600_000] * TRIES)
     with pytest.raises(UnavailableError):
-        download_contents(tmp_path, [DIGEST], proxy.url, deployed.node.context())
+        download_contents(tmp_path, [DIGEST], proxy.url, DirectHttp(deployed.node.context()))
     had = (tmp_path / f"{DIGEST}.part").stat().st_size
     assert 1_000_000 < had < len(LARGE)
     proxy.cuts = []
     proxy.carried.clear()
-    assert download_contents(tmp_path, [DIGEST], proxy.url, deployed.node.context()) == 1
+    assert download_contents(tmp_path, [DIGEST], proxy.url, DirectHttp(deployed.node.context())) == 1
     proxy.close()
     assert (tmp_path / DIGEST).read_bytes() == LARGE
     assert sum(proxy.carried) < len(LARGE) - had + 300_000
@@ -133,13 +134,13 @@ def test_partial_file_that_is_complete_or_wrong_is_detected(
     deployed: DeployedSite, tmp_path: Path, before: bytes
 ) -> None:
     (tmp_path / f"{DIGEST}.part").write_bytes(before)
-    assert download_contents(tmp_path, [DIGEST], deployed.site.url, deployed.node.context()) == 1
+    assert download_contents(tmp_path, [DIGEST], deployed.site.url, DirectHttp(deployed.node.context())) == 1
     assert (tmp_path / DIGEST).read_bytes() == LARGE
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_content_of_another_node_is_not_found(deployed: DeployedSite, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError):
-        download_contents(tmp_path, ["0" * 64], deployed.site.url, deployed.node.context())
+        download_contents(tmp_path, ["0" * 64], deployed.site.url, DirectHttp(deployed.node.context()))
     with pytest.raises(DeniedError):
-        download_contents(tmp_path, ["../../etc/passwd"], deployed.site.url, deployed.node.context())
+        download_contents(tmp_path, ["../../etc/passwd"], deployed.site.url, DirectHttp(deployed.node.context()))

@@ -5,10 +5,10 @@ A partial download has a name of its own. The file is renamed when it is complet
 
 import hashlib
 import os
-import ssl
 from pathlib import Path
 
 from precast.agent import issues
+from precast.agent.network.http_client import HttpClient
 from precast.base import digests, https
 from precast.base.errors import UnavailableError
 from precast.base.files import rename_flushed
@@ -19,7 +19,7 @@ _PART = ".part"
 _PARTIAL, _NOT_SATISFIABLE = 206, 416
 
 
-def download_contents(directory: Path, named: list[str], url: str, context: ssl.SSLContext) -> int:
+def download_contents(directory: Path, named: list[str], url: str, client: HttpClient) -> int:
     """Download the contents that are missing, and return their count. File names are digests, so no other path can be written.
 
     Raises the server's error, UnavailableError HTTP-002 if a download cannot be completed, DeniedError AGENT-017 for a content that
@@ -31,17 +31,17 @@ def download_contents(directory: Path, named: list[str], url: str, context: ssl.
         if not digests.is_digest(digest):
             raise issues.NOT_AS_NAMED.error(what="a content", digest=digest[:80])
         if not (directory / digest).is_file():
-            _download(directory, digest, url, context)
+            _download(directory, digest, url, client)
             count += 1
     return count
 
 
-def _download(directory: Path, digest: str, url: str, context: ssl.SSLContext) -> None:
+def _download(directory: Path, digest: str, url: str, client: HttpClient) -> None:
     part = directory / (digest + _PART)
     for tries_left in reversed(range(TRIES)):
         had_bytes = part.stat().st_size if part.is_file() else 0
         try:
-            _resume(part, digest, url, context, had_bytes)
+            _resume(part, digest, url, client, had_bytes)
         except UnavailableError:
             if not tries_left or part.stat().st_size <= had_bytes:
                 raise
@@ -56,7 +56,7 @@ def _download(directory: Path, digest: str, url: str, context: ssl.SSLContext) -
     raise issues.NOT_AS_NAMED.error(what="a content", digest=digest)
 
 
-def _resume(part: Path, digest: str, url: str, context: ssl.SSLContext, had_bytes: int) -> None:
+def _resume(part: Path, digest: str, url: str, client: HttpClient, had_bytes: int) -> None:
     """Append the missing bytes, or write the file from its beginning if the server does not support ranges."""
     headers = {"Range": f"bytes={had_bytes}-", "If-Range": f'"{digest}"'} if had_bytes else {}
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
@@ -68,7 +68,7 @@ def _resume(part: Path, digest: str, url: str, context: ssl.SSLContext, had_byte
             file.truncate()
             return True
 
-        response = https.download(url, context, f"/v1/content/{digest}", file, begin, headers=headers)
+        response = client.download(url, f"/v1/content/{digest}", headers, file, begin)
     if response.status >= 400 and response.status != _NOT_SATISFIABLE:
         https.read_answer(url, response, dict)
 

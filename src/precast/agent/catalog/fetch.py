@@ -1,11 +1,11 @@
 """Fetches what was released to this node: its policy, its catalog, and every content that the catalog names.
 
-Nothing of a catalog is used before its release pointer was verified. The catalog is written last, after everything it needs was checked
-and cached, so the cached catalog is always complete: a node that is cut off in the middle applies the one it had. If the node has the current catalog, the server answers 304 Not Modified, and contents
-that are cached are not downloaded again.
+A process without privileges talks to the server (`network`); this one is root, and verifies what that one hands over: nothing of a
+catalog is used before its release pointer was verified. The catalog is written last, after everything it needs was checked and cached,
+so the cached catalog is always complete: a node that is cut off in the middle applies the one it had. If the node has the current
+catalog, the server answers 304 Not Modified, and contents that are cached are not downloaded again.
 """
 
-import ssl
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from precast.agent.catalog.cached_catalog import catalog_path
 from precast.agent.catalog.cached_policy import read_policy
 from precast.agent.catalog.cached_release import applied_sequence, next_release_path, release_path
 from precast.agent.catalog.content_download import download_contents
+from precast.agent.network.http_client import HttpClient
 from precast.agent.state.paths import STATE
 from precast.agent.state.status_notes import ConnectionNote, FetchNote, PolicyNote
 from precast.agent.state.store import LocalStore
@@ -48,7 +49,7 @@ class FetchResult(NamedTuple):
     release: int
 
 
-def fetch_and_note(root: Path, urls: Sequence[str], context: ssl.SSLContext, store: LocalStore) -> FetchResult:
+def fetch_and_note(root: Path, urls: Sequence[str], client: HttpClient, store: LocalStore) -> FetchResult:
     """Fetch from the first server that answers, and note that it confirmed the catalog. The server of the connection is asked first.
 
     Raises the error of the last server that was asked, as `fetch` does.
@@ -57,17 +58,17 @@ def fetch_and_note(root: Path, urls: Sequence[str], context: ssl.SSLContext, sto
     order = sorted(urls, key=lambda url: connection is None or url != connection.url)
     for url in order[:-1]:
         try:
-            return _fetch_and_note(root, url, context, store)
+            return _fetch_and_note(root, url, client, store)
         except PrecastError as error:
             if not error.consequence.retry:
                 raise
-    return _fetch_and_note(root, order[-1], context, store)
+    return _fetch_and_note(root, order[-1], client, store)
 
 
-def _fetch_and_note(root: Path, url: str, context: ssl.SSLContext, store: LocalStore) -> FetchResult:
-    serial = fetch_policy(root, url, context, store)
+def _fetch_and_note(root: Path, url: str, client: HttpClient, store: LocalStore) -> FetchResult:
+    serial = fetch_policy(root, url, client, store)
     try:
-        fetched = fetch(root, url, context, applied_sequence(store))
+        fetched = fetch(root, url, client, applied_sequence(store))
     except PrecastError as error:
         if error.code == NOTHING_RELEASED:
             now = store.clock.now()
@@ -79,7 +80,7 @@ def _fetch_and_note(root: Path, url: str, context: ssl.SSLContext, store: LocalS
     return fetched
 
 
-def fetch_policy(root: Path, url: str, context: ssl.SSLContext, store: LocalStore) -> int:
+def fetch_policy(root: Path, url: str, client: HttpClient, store: LocalStore) -> int:
     """Fetch the policy of this node and cache it. Returns the serial of the policy that is cached then.
 
     If the policy is refused, the reason is noted and the cached policy stays. Raises the server's error.
@@ -88,7 +89,7 @@ def fetch_policy(root: Path, url: str, context: ssl.SSLContext, store: LocalStor
     headers = (
         {"If-None-Match": f'"{cached[1].serial}"'} if cached is not None and _is_current(root, cached, now) else {}
     )
-    response = https.call(url, context, "GET", "/v1/policy", headers=headers)
+    response = client.get(url, "/v1/policy", headers)
     if response.status == _NOT_FOUND:
         trouble = (
             "the server no longer has a policy for this node; the cached one is in force until it expires"
@@ -136,7 +137,7 @@ def _policy_note(policy: Policy) -> PolicyNote:
     return PolicyNote(policy.serial, policy.enforce, policy.windows, policy.expires_at)
 
 
-def fetch(root: Path, url: str, context: ssl.SSLContext, applied: int = 0) -> FetchResult:
+def fetch(root: Path, url: str, client: HttpClient, applied: int = 0) -> FetchResult:
     """Fetch the catalog of this node with everything that it names, and cache it. `applied` is the sequence of the release applied last.
 
     Raises the server's error (RELEASE-001 if nothing was released), DeniedError AGENT-017 if something does not have its digest,
@@ -147,7 +148,7 @@ def fetch(root: Path, url: str, context: ssl.SSLContext, applied: int = 0) -> Fe
     path = catalog_path(root)
     cached = path.read_bytes() if path.is_file() else b""
     headers = {"If-None-Match": f'"{digests.of_bytes(cached)}"'} if cached else {}
-    response = https.call(url, context, "GET", "/v1/catalog", headers=headers)
+    response = client.get(url, "/v1/catalog", headers)
     if response.status >= 400:
         https.read_answer(url, response, dict)
     signed = release_check.decode_header(response.headers.get(HEADER, ""))
@@ -156,7 +157,7 @@ def fetch(root: Path, url: str, context: ssl.SSLContext, applied: int = 0) -> Fe
     catalog = response.body if is_new else cached
     release_check.check_digest(pointer, catalog)
     release_check.check_sequence(pointer, applied)
-    count, written = _cache_contents(root, url, context, catalog) if is_new else (0, [])
+    count, written = _cache_contents(root, url, client, catalog) if is_new else (0, [])
     write_private(next_release_path(root), msgspec.json.encode(signed))
     if is_new:
         write_private(path, catalog)
@@ -166,10 +167,10 @@ def fetch(root: Path, url: str, context: ssl.SSLContext, applied: int = 0) -> Fe
     return FetchResult(pointer.digest, is_new, count, tuple(written), *origin)
 
 
-def _cache_contents(root: Path, url: str, context: ssl.SSLContext, catalog: bytes) -> tuple[int, list[str]]:
+def _cache_contents(root: Path, url: str, client: HttpClient, catalog: bytes) -> tuple[int, list[str]]:
     """Download the contents that a catalog names, and write its plug-ins. Returns the count of the first and the names of the others."""
     content = unseal(catalog, "the catalog of this node").body.content
-    count = download_contents(root / CONTENT, list(content.values()), url, context)
+    count = download_contents(root / CONTENT, list(content.values()), url, client)
 
     def read(content_digest: digests.Digest) -> bytes:
         return (root / CONTENT / content_digest).read_bytes()

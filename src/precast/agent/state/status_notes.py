@@ -28,6 +28,13 @@ class ConnectionNote(msgspec.Struct, frozen=True):
     next_try_at: datetime | None = None
 
 
+class NetworkNote(msgspec.Struct, frozen=True):
+    """The process that talks to servers, as it was started last: its user, and which measures of its confinement this system lacks."""
+
+    uid: int
+    lacks: list[str]
+
+
 class CertificateNote(msgspec.Struct, frozen=True):
     """The certificate as it was last checked: its name, when it expires, and when it is due for renewal."""
 

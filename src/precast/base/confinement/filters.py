@@ -17,6 +17,7 @@ _CLONE_NAMESPACES = 0x7E020000
 _PR_SET_NAME, _PR_GET_NAME, _PR_GET_DUMPABLE, _PR_SET_VMA = 15, 16, 3, 0x53564D41
 _AT_EMPTY_PATH = 0x1000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_FIONBIO, _FIOCLEX = 0x5421, 0x5451
 _REFUSED = bpf.refuse(system_calls.REFUSED)
 _ABSENT = bpf.refuse(system_calls.ABSENT)
 
@@ -27,7 +28,13 @@ def current_architecture() -> Architecture | None:
 
 
 def computing(
-    architecture: Architecture, *, may_read: bool, may_write: bool, may_connect: bool, may_thread: bool
+    architecture: Architecture,
+    *,
+    may_read: bool,
+    may_write: bool,
+    may_connect: bool,
+    may_thread: bool,
+    may_accept: bool = False,
 ) -> bytes:
     """The filter of a process that starts no programs."""
     rules = [
@@ -43,7 +50,8 @@ def computing(
             Condition(0, (_PR_SET_NAME, _PR_GET_NAME, _PR_GET_DUMPABLE, _PR_SET_VMA)),
             _REFUSED,
         ),
-        Rule(_calls("ioctl"), bpf.refuse(system_calls.NO_TERMINAL)),
+        # Python sets the time-out of a socket by the first of these.
+        Rule(_calls("ioctl"), ALLOW, Condition(1, (_FIONBIO, _FIOCLEX)), bpf.refuse(system_calls.NO_TERMINAL)),
         Rule(_calls("clone3"), _ABSENT),
         _sockets(may_connect),
     ]
@@ -57,6 +65,8 @@ def computing(
         rules.append(Rule(system_calls.WRITING, ALLOW))
     if may_connect:
         rules.append(Rule(system_calls.CONNECTING, ALLOW))
+    if may_accept:
+        rules.append(Rule(system_calls.ACCEPTING, ALLOW))
     if may_thread:
         thread = Condition(0, (_CLONE_THREAD,), _CLONE_THREAD | _CLONE_NAMESPACES)
         rules.append(Rule(_calls("clone"), ALLOW, thread, _REFUSED))

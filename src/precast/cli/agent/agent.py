@@ -19,6 +19,7 @@ from precast.cli import issues
 from precast.cli.agent import agent_apply
 from precast.cli.agent import daemon as agent_daemon
 from precast.cli.agent import exec as agent_exec
+from precast.cli.console.files import read_secret
 from precast.cli.console.output import print_json
 from precast.cli.console.settings import add_settings, load_settings
 
@@ -44,8 +45,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         description="Ask a server for this machine's first certificate.",
     )
     _add_common(enrol)
-    enrol.add_argument(
-        "--token", metavar="TOKEN", default=os.environ.get("PRECAST_ENROL_TOKEN"), help="default: $PRECAST_ENROL_TOKEN"
+    token = enrol.add_mutually_exclusive_group()
+    token.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="a file that contains the token and that only you can read; - is standard input",
+    )
+    token.add_argument(
+        "--token",
+        metavar="TOKEN",
+        help="the token itself, which every user of this machine can read there (default: $PRECAST_ENROL_TOKEN)",
     )
     enrol.add_argument(
         "--name", metavar="NAME", default=socket.getfqdn().lower(), help="default: this machine's full name"
@@ -105,9 +114,10 @@ def _enrol(args: argparse.Namespace) -> int:
     from precast.base.digests import parse_fingerprint
 
     identity = Identity(args.root)
+    token = _find_token(args)
     if args.puppet_ssl:
         certificate = identity.adopt(_url(args), args.puppet_ssl, args.name)
-    elif args.ca_fingerprint and not args.token:
+    elif args.ca_fingerprint and not token:
         fingerprint = parse_fingerprint(args.ca_fingerprint)
         if fingerprint is None:
             raise issues.USAGE.error(
@@ -115,11 +125,18 @@ def _enrol(args: argparse.Namespace) -> int:
                 usage="`precast server init` printed it: 64 hexadecimal digits",
             )
         certificate = _await_decision(args, identity, fingerprint)
-    elif args.token:
-        certificate = identity.enrol(_url(args), args.token, args.name)
+    elif token:
+        certificate = identity.enrol(_url(args), token, args.name)
     else:
         raise issues.NO_TOKEN.error()
     return _print_certificate(args, f"{args.name} is enrolled", identity, certificate.not_valid_after_utc.isoformat())
+
+
+def _find_token(args: argparse.Namespace) -> str:
+    """The enrolment token from a file, standard input, the command line or the environment; empty if there is none."""
+    if args.token_file is not None:
+        return read_secret(args.token_file)
+    return args.token or os.environ.get("PRECAST_ENROL_TOKEN", "")
 
 
 def _await_decision(args: argparse.Namespace, identity: "Identity", fingerprint: "Digest") -> "x509.Certificate":
@@ -204,12 +221,17 @@ def _facts(args: argparse.Namespace) -> int:
 def _fetch(args: argparse.Namespace) -> int:
     from precast.agent.catalog.fetch import fetch_and_note
     from precast.agent.identity.credentials import Credentials
+    from precast.agent.network.downloads import network_downloads
     from precast.agent.state.status_notes import PolicyNote
 
     settings = load_settings(AgentSettings, args).values
-    context = Credentials(args.root).context()
-    with agent_daemon.opened(args.root, settings) as (store, _):
-        fetched = fetch_and_note(args.root, _urls(settings), context, store)
+    context, urls = Credentials(args.root).context(), _urls(settings)
+    with (
+        network_downloads(context, settings.network_user) as client,
+        agent_daemon.opened(args.root, settings) as (store, _),
+    ):
+        store.write_note(client.note)
+        fetched = fetch_and_note(args.root, urls, client, store)
         policy = store.read_note(PolicyNote)
     if policy is not None and policy.trouble:
         print(f"precast: warning: {visible(policy.trouble)}", file=sys.stderr)

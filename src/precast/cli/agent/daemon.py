@@ -122,6 +122,7 @@ def _describe(store: "LocalStore", spool: "Spool") -> dict[str, Any]:
     named: dict[str, type[msgspec.Struct]] = {
         "daemon": kinds.DaemonNote,
         "connection": kinds.ConnectionNote,
+        "network": kinds.NetworkNote,
         "certificate": kinds.CertificateNote,
         "facts": kinds.FactsNote,
         "next_facts": kinds.FactsScheduleNote,
@@ -150,6 +151,9 @@ def _lines(status: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f"; next attempt {_format_time(link['next_try_at'])}" if status["running"] and link["next_try_at"] else ""
         )
         yield "connection", f"none to {link['url']}: {link['trouble'] or 'the agent is not running'}{later}"
+    if network := status.get("network"):
+        lacks = "".join(f"; lacks {lack}" for lack in network["lacks"])
+        yield "network", f"talks to servers as user {network['uid']}{lacks}"
     if certificate := status.get("certificate"):
         trouble = f"; {certificate['trouble']}" if certificate["trouble"] else ""
         yield "certificate", f"{certificate['name']}, valid until {_format_time(certificate['not_after'])}{trouble}"

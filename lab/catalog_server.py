@@ -1,0 +1,123 @@
+"""A server that a fetching agent meets: policy, catalog and contents over real TLS, signed by an authority of its own.
+
+It answers what a test tells it to, so it can also be one that lies, breaks off or answers for another node.
+"""
+
+import base64
+import http.server
+import ssl
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from lab.scripted_server import ScriptedServer
+from precast.base import digests
+from precast.base.files import write_private
+from precast.services.identity.certificates import CURVE, certificate_pem, private_pem
+from precast.wire.catalogs.release_pointer import (
+    HEADER,
+    ReleasePointer,
+    SignedRelease,
+    release_text,
+    signed_release_bytes,
+)
+
+
+class CatalogServer:
+    """A context manager: the server runs inside the block, in a thread."""
+
+    def __init__(self, directory: Path, name: str = "web1") -> None:
+        self.authority = ScriptedServer(directory)
+        self.name = name
+        self.root = directory / "node"
+        self.catalog, self.sequence, self.changes = b'{"resources": []}', 1, {}
+        self.contents: dict[str, bytes] = {}
+        self.asked: list[str] = []
+        self._directory = directory
+        self.authority.enrol(self.root, name)
+
+    def __enter__(self) -> Self:
+        key = ec.generate_private_key(CURVE)
+        now = datetime.now(UTC)
+        certificate = self.authority.authority.sign_server(key.public_key(), ["127.0.0.1"], now)
+        write_private(self._directory / "key.pem", private_pem(key))
+        write_private(self._directory / "certificate.pem", certificate_pem(certificate).encode())
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.load_cert_chain(self._directory / "certificate.pem", self._directory / "key.pem")
+        context.load_verify_locations(cadata=self.authority.authority.pem)
+        context.verify_mode = ssl.CERT_REQUIRED
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self._server.server_address[1]}"
+
+    def put(self, data: bytes) -> str:
+        """Offer a content; returns its digest."""
+        self.contents[digests.of_bytes(data)] = data
+        return digests.of_bytes(data)
+
+    def pointer(self) -> str:
+        given = ReleasePointer(
+            self.name,
+            digests.of_bytes(self.catalog),
+            self.sequence,
+            self.sequence,
+            "production",
+            "v1",
+            datetime.now(UTC),
+        )
+        text = release_text(msgspec.structs.replace(given, **self.changes))
+        signature = self.authority.authority.sign_document(signed_release_bytes(text))
+        signed = SignedRelease(text, base64.b64encode(signature).decode())
+        return base64.b64encode(msgspec.json.encode(signed)).decode()
+
+    def answer(self, path: str, headers: Any) -> tuple[int, dict[str, str], bytes]:
+        """The answer to a request: status, headers and body."""
+        self.asked.append(path)
+        if path == "/v1/catalog":
+            digest = digests.of_bytes(self.catalog)
+            found = {"ETag": f'"{digest}"', HEADER: self.pointer()}
+            known = headers.get("If-None-Match", "").strip('"') == digest
+            return (304, found, b"") if known else (200, found, self.catalog)
+        data = self.contents.get(path.removeprefix("/v1/content/"))
+        if data is None:
+            problem = {"status": 404, "detail": "there is none", "code": "TEST-001"}
+            return 404, {}, msgspec.json.encode(problem)
+        begin = int(headers.get("Range", "bytes=0-")[6:-1])
+        return (206 if begin else 200), {}, data[begin:]
+
+
+def _handler(server: CatalogServer) -> type[http.server.BaseHTTPRequestHandler]:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, headers, body = server.answer(self.path, self.headers)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    return Handler

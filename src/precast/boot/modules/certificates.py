@@ -1,6 +1,5 @@
 """ca_certs: adds certificate authorities to the machine's trust store, or replaces the default ones."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 from precast.boot.modules.context import ModuleContext
@@ -24,6 +23,7 @@ _STORES = (
     TrustStore("/etc/pki/trust/anchors", ".pem", ("update-ca-certificates",)),
 )
 _CONF = "/etc/ca-certificates.conf"
+_BUNDLED = "/usr/share/pki/ca-trust-source"
 
 
 def run(context: ModuleContext) -> ModuleOutcome:
@@ -49,10 +49,10 @@ def _remove_defaults(context: ModuleContext) -> bool:
         lines = context.read_text(_CONF).splitlines()
         disabled = [line if not line or line[0] in "#!" else f"!{line}" for line in lines]
         return disabled != lines and context.write(_CONF, ("\n".join(disabled) + "\n").encode())
-    bundled = Path(context.machine.path("/usr/share/pki/ca-trust-source"))
     has_changed = False
-    for path in sorted(path for path in bundled.glob("*") if path.is_file()):
-        has_changed |= context.remove(f"/usr/share/pki/ca-trust-source/{path.name}")
+    for name in context.list_names(_BUNDLED):
+        if context.is_file(f"{_BUNDLED}/{name}"):
+            has_changed |= context.remove(f"{_BUNDLED}/{name}")
     return has_changed
 
 

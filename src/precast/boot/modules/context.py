@@ -4,8 +4,10 @@ A module makes every change through its context, so a dry run changes nothing an
 exists, that type's own handler makes the change: the same handler that applies catalogs.
 """
 
+import fnmatch
 import os
 import shlex
+import stat
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -88,6 +90,15 @@ class ModuleContext:
 
     def exists(self, path: str) -> bool:
         return safe_reads.exists(safe_reads.node_parents(self.machine), path)
+
+    def is_file(self, path: str) -> bool:
+        status = safe_reads.find_status(safe_reads.node_parents(self.machine), path, is_followed=True)
+        return status is not None and stat.S_ISREG(status.st_mode)
+
+    def list_names(self, path: str, pattern: str = "*") -> list[str]:
+        """Return the names in a directory below the root that match a shell pattern; empty if there is no directory."""
+        names = safe_reads.list_names(safe_reads.node_parents(self.machine), path)
+        return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
 
     def write(self, path: str, data: bytes, mode: int = 0o644, owner: str = "root", group: str = "") -> bool:
         """Write a file and create its missing parent directories. Returns whether anything changed."""

@@ -1,7 +1,5 @@
 """timezone, locale and keyboard: write the files from which other programs read these settings."""
 
-from pathlib import Path
-
 from precast.boot.modules import packages
 from precast.boot.modules.context import ModuleContext
 from precast.boot.modules.contract import Module, Predecessor
@@ -94,7 +92,7 @@ def _has(context: ModuleContext, program: str) -> bool:
 
 def _is_debian(context: ModuleContext) -> bool:
     """Return whether the system has Debian's directory /etc/default."""
-    return context.exists("/etc/debian_version") or Path(context.machine.path("/etc/default")).is_dir()
+    return context.exists("/etc/debian_version") or context.exists("/etc/default")
 
 
 MODULES = (

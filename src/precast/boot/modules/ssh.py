@@ -6,7 +6,6 @@ names the default user, unless `disable_root` is false.
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from precast.boot.capabilities import Capability
 from precast.boot.modules import authorized_keys, services
@@ -49,12 +48,11 @@ def set_up_host_keys(context: ModuleContext) -> ModuleOutcome:
 
 def _delete_image_keys(context: ModuleContext) -> None:
     """Delete the image's host keys. A second run for the same instance keeps the keys that the first one generated."""
-    directory = Path(context.machine.path("/etc/ssh"))
     mark = context.instance_directory / "host-keys-deleted"
     if mark.exists():
         return
-    for path in sorted(directory.glob("ssh_host_*key*")) if directory.is_dir() else ():
-        context.remove(f"/etc/ssh/{path.name}")
+    for name in context.list_names("/etc/ssh", "ssh_host_*key*"):
+        context.remove(f"/etc/ssh/{name}")
     if not context.is_dry_run:
         mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         mark.touch(mode=0o600)
@@ -82,16 +80,13 @@ def _add_setting(context: ModuleContext, name: str, line: str) -> bool:
 
     If the server is not installed yet, its package must not find a sshd_config, so the line goes into a separate file.
     """
-    text = context.read_text(_CONFIG)
-    if not text or _INCLUDE.search(text):
+    found = context.read_content(_CONFIG)
+    text = "" if found is None else found.data.decode(errors="surrogateescape")
+    if found is None or not text or _INCLUDE.search(text):
         return context.write(f"{_CONFIG_DIRECTORY}/10-precast-boot-{name}.conf", f"{line}\n".encode(), 0o600)
     return line not in text.splitlines() and context.write(
-        _CONFIG, _replace_setting(text, line).encode(errors="surrogateescape"), _read_config_mode(context)
+        _CONFIG, _replace_setting(text, line).encode(errors="surrogateescape"), found.mode & 0o777
     )
-
-
-def _read_config_mode(context: ModuleContext) -> int:
-    return Path(context.machine.path(_CONFIG)).stat().st_mode & 0o777
 
 
 def _replace_setting(text: str, line: str) -> str:

@@ -3,12 +3,16 @@
 netplan, ifupdown and NetworkManager are only installed on purpose; networkd comes with systemd, so it is last.
 """
 
+import fnmatch
 from collections.abc import Sequence
 from pathlib import Path
 
+from precast.base.errors import PrecastError
 from precast.boot.network import issues
 from precast.boot.network.renderers import eni, keyfile, netplan, networkd
 from precast.boot.network.renderers.rendering import HEADER, Render, RenderedFile
+from precast.resources.files import safe_reads
+from precast.resources.files.safe_paths import ParentCache
 
 RENDERERS: dict[str, Render] = {
     "netplan": netplan.render,
@@ -40,7 +44,7 @@ def choose_renderer(root: Path, order: Sequence[str] = ()) -> str:
             raise issues.UNKNOWN_RENDERER.error(name=name, names=", ".join(RENDERERS))
     names = order or tuple(RENDERERS)
     for name in names:
-        if any((root / path).exists() for path in _EVIDENCE[name]):
+        if any(safe_reads.exists(safe_reads.root_parents(str(root)), f"/{path}") for path in _EVIDENCE[name]):
             return name
     raise issues.NO_RENDERER.error(root=root, names=", ".join(names))
 
@@ -48,13 +52,19 @@ def choose_renderer(root: Path, order: Sequence[str] = ()) -> str:
 def find_stale_files(root: Path, files: Sequence[RenderedFile]) -> list[str]:
     """Return the paths of our files below the root that are not among `files`. A file without our header is not ours."""
     wanted = {file.path for file in files}
-    paths = {str(path.relative_to(root)) for pattern in _OURS for path in root.glob(pattern)}
-    return sorted(path for path in paths - wanted if _is_ours(root / path))
+    parents = safe_reads.root_parents(str(root))
+    paths = {
+        f"{directory}/{name}"
+        for directory, _, pattern in (place.rpartition("/") for place in _OURS)
+        for name in safe_reads.list_names(parents, f"/{directory}")
+        if fnmatch.fnmatchcase(name, pattern)
+    }
+    return sorted(path for path in paths - wanted if _is_ours(parents, path))
 
 
-def _is_ours(path: Path) -> bool:
+def _is_ours(parents: ParentCache, path: str) -> bool:
     try:
-        with path.open("rb") as file:
+        with safe_reads.open_stream(parents, f"/{path}", is_followed=False) as file:
             return file.read(len(HEADER.encode())) == HEADER.encode()
-    except OSError:
+    except (OSError, PrecastError):
         return False

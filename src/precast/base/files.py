@@ -26,7 +26,8 @@ def make_directories(path: Path) -> None:
     """Create a directory and its missing parents, which only their owner may write (0755), whatever the umask. Raises OSError."""
     for directory in (*reversed(path.parents), path):
         if not directory.is_dir():
-            directory.mkdir(mode=0o755, exist_ok=True)
+            with contextlib.suppress(FileExistsError):  # created meanwhile, or a file: then the next step fails
+                directory.mkdir(mode=0o755)
 
 
 def make_private_directory(path: Path) -> None:

@@ -27,7 +27,7 @@ from precast.lang.datatypes import infer
 from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.functions.fqdn_rand import fqdn_rand
 from precast.lang.inputs import ABSENT, Inputs
-from precast.lang.node_answers import NodeAnswers, NodeData, follow
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import LogLine, Settings
 from precast.lang.values import base as values
 from precast.lang.values import unknowns
@@ -103,7 +103,7 @@ class Asked:
     def __init__(self, row: Mapping[str, Any], is_strict: bool) -> None:
         module_path = tuple(row.get("modulepath") or ())
         self.source: Source | None = Source("", row["source"])
-        node = NodeData.local(row.get("node") or NODE, {**FACTS, **(row.get("facts") or {})})
+        node = NodeData.local(row.get("node") or NODE, {**FACTS, **(row.get("facts") or {})}, has_exact_facts=True)
         files = FileStore(RowTree(row.get("files") or {}, module_path))
         own = {"hiera_config": GLOBAL_HIERA} if GLOBAL_HIERA in (row.get("files") or {}) else {}
         self.answers = NodeAnswers(node, files, constants={**CONSTANTS, **own}, keyed={"fqdn_rand": _fqdn_rand})
@@ -112,7 +112,7 @@ class Asked:
         self.settings = Settings.puppet8(module_path=modules) if is_strict else Settings(module_path=modules)
 
     def find(self, root: str, path: tuple[str | int, ...]) -> Any:
-        return follow(self.answers.node.facts if root == "facts" else self.answers.node.trusted, path)
+        return self.answers.node.find(root, path)
 
     def filled(self, value: Any) -> Any:
         """A value without holes."""
@@ -131,7 +131,7 @@ def _shown(message: Any) -> str:
 
 
 def _fqdn_rand(answers: NodeAnswers, arguments: tuple[Any, ...]) -> Any:
-    name = follow(answers.node.facts, ("networking", "fqdn"))
+    name = answers.facts.find(("networking", "fqdn"))
     return fqdn_rand("" if name is ABSENT else name, *arguments)
 
 

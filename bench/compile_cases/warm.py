@@ -18,7 +18,7 @@ from precast.cli.code.local_environments import DirectoryTree
 from precast.lang.compile import CompileResult, compile_catalog
 from precast.lang.file_trees import FileStore
 from precast.lang.inputs import Inputs
-from precast.lang.node_answers import NodeAnswers, NodeData, follow
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
 
 
@@ -45,7 +45,7 @@ def digest_of(result: CompileResult, node: NodeData) -> str:
     """A digest on which both tools must agree: every resource with its text parameters, filled in for the node."""
 
     def find(root: str, path: tuple[str | int, ...]) -> object:
-        return follow(node.facts if root == "facts" else node.trusted, path)
+        return node.find(root, path)
 
     lines = []
     for each in result.body.resources:

@@ -95,7 +95,7 @@ class _Asked(Asked):
     """A case in the form from which answers are made."""
 
     def __init__(self, environment: str, directory: Path, machine: FactSet, files: FileStore) -> None:
-        node = NodeData.local(machine.certname, machine.facts)
+        node = NodeData.local(machine.certname, machine.facts, has_exact_facts=True)
         constants = CONSTANTS | {"environment_path": str(directory / environment)}
         self.source = None
         self.answers = NodeAnswers(node, files, constants=constants)

@@ -12,6 +12,7 @@ import msgspec
 
 from precast.base import digests
 from precast.lang import inputs
+from precast.lang.compile_facts import CompileFacts, follow
 from precast.lang.file_trees import FileStore
 from precast.lang.inputs import ABSENT, Answer, Path, Question
 from precast.lang.issues import compiler as issues
@@ -57,16 +58,17 @@ class _OwnCostlyAnswers:
 
 
 class NodeData(msgspec.Struct, frozen=True):
-    """The data known about a node before its compile."""
+    """The data known about a node before its compile. Exact facts are not those of a machine: its flat names are not derived."""
 
     certname: str
     facts: dict[str, Any]
     trusted: dict[str, Any]
     classes: dict[str, dict[str, Any]] = {}
     parameters: dict[str, Any] = {}
+    has_exact_facts: bool = False
 
     @staticmethod
-    def local(certname: str, facts: dict[str, Any]) -> "NodeData":
+    def local(certname: str, facts: dict[str, Any], *, has_exact_facts: bool = False) -> "NodeData":
         """A node for a command on this machine: no authority has authenticated it, so it has no certificate extensions."""
         host, _, domain = certname.partition(".")
         trusted = {
@@ -77,7 +79,15 @@ class NodeData(msgspec.Struct, frozen=True):
             "domain": domain,
             "external": {},
         }
-        return NodeData(certname, facts, trusted)
+        return NodeData(certname, facts, trusted, has_exact_facts=has_exact_facts)
+
+    @property
+    def compile_facts(self) -> CompileFacts:
+        return CompileFacts(self.certname, self.facts, is_exact=self.has_exact_facts)
+
+    def find(self, root: str, path: Path) -> Answer:
+        """The value at a path of the facts or of the trusted data, as a compile sees it; ABSENT if there is none."""
+        return self.compile_facts.find(path) if root == "facts" else follow(self.trusted, path)
 
 
 class NodeAnswers:
@@ -93,6 +103,7 @@ class NodeAnswers:
         costly: CostlyAnswers | None = None,
     ) -> None:
         self.node = node
+        self.facts = node.compile_facts
         self._files = files
         self._constants = constants or {}
         self._data_digests: dict[inputs.OpenPath, Answer] = {}
@@ -113,15 +124,15 @@ class NodeAnswers:
             case inputs.DataKey(path, key, reader):
                 return self._data_key(path, key, reader)
             case inputs.FactPath(path):
-                return follow(self.node.facts, path)
+                return self.facts.find(path)
             case inputs.FileDigest(path):
                 return self._files.digest(path)
             case inputs.FactAbsent(name):
-                return name not in self.node.facts
+                return self.facts.is_absent(name)
             case inputs.FactKind(path):
-                return kind_of(follow(self.node.facts, path))
+                return kind_of(self.facts.find(path))
             case inputs.FactKeys(path):
-                return keys_of(follow(self.node.facts, path))
+                return keys_of(self.facts.find(path))
             case inputs.TrustedPath(path):
                 return follow(self.node.trusted, path)
             case inputs.DataFile(path):
@@ -152,7 +163,7 @@ class NodeAnswers:
         return "" if normalised.startswith("../") else normalised  # no file has an empty name
 
     def _open_part(self, part: Path) -> Any:
-        return follow(self.node.facts if part[0] == "facts" else self.node.trusted, part[1:])
+        return self.facts.find(part[1:]) if part[0] == "facts" else follow(self.node.trusted, part[1:])
 
     def _data_key(self, path: inputs.OpenPath, key: str, reader: str) -> Answer:
         digest = self._data_digest(path)
@@ -186,14 +197,14 @@ class NodeAnswers:
 
 
 def _fqdn_rand(answers: NodeAnswers, arguments: tuple[Any, ...]) -> Any:
-    name = follow(answers.node.facts, ("networking", "fqdn"))
+    name = answers.facts.find(("networking", "fqdn"))
     from precast.lang.functions.fqdn_rand import fqdn_rand
 
     return fqdn_rand("" if name is ABSENT else name, *arguments)
 
 
 def _fqdn_rotate(answers: NodeAnswers, arguments: tuple[Any, ...]) -> Any:
-    name = follow(answers.node.facts, ("fqdn",))
+    name = answers.facts.find(("fqdn",))
     from precast.lang.functions.fqdn_rand import seeded_draw
 
     return seeded_draw(f"{'' if name is ABSENT else name}:{arguments[1]}", arguments[0])
@@ -204,21 +215,6 @@ def _content_of_data() -> Callable[..., Any]:
     from precast.lang.hiera.data.files import content  # imports YAML, which many compiles never need
 
     return content
-
-
-def follow(data: Any, path: Path) -> Answer:
-    """The value at a path of plain data; ABSENT if any step does not exist."""
-    for step in path:
-        if not _has(data, step):
-            return ABSENT
-        data = data[step]
-    return data
-
-
-def _has(data: Any, step: str | int) -> bool:
-    if isinstance(data, dict):
-        return step in data
-    return isinstance(data, list | tuple) and isinstance(step, int) and -len(data) <= step < len(data)
 
 
 def kind_of(data: Answer) -> str:

@@ -257,3 +257,21 @@ async def test_code_sees_the_facts_of_server_and_agent_and_the_time_of_the_deplo
     assert hung is not None
     ((level, text),) = msgspec.json.decode(hung.chain.leaf)["logs"]
     assert (level, text.partition(": ")[2] or text) == ("notice", "lab lab <facts.clientcert> 7.23.0 false 2030")
+
+
+async def test_flat_names_of_facts_are_read_and_a_change_of_their_source_leads_to_a_compile(
+    compiler: Compiler, clock: ManualClock
+) -> None:
+    code = {"manifests/site.pp": "notify { \"${::osfamily} ${facts['operatingsystem']} ${clientversion}\": }\n"}
+    await compiler.deploy(code)
+    await compiler.node("web1.example.org", os={"family": "Debian", "name": "Ubuntu"})
+    await compiler.settle()
+    assert "Notify[Debian Ubuntu 7.23.0]" in {
+        resource.ref for resource in (await compiler.body("web1.example.org")).resources
+    }
+    clock.advance(60)
+    await compiler.node("web1.example.org", os={"family": "RedHat", "name": "Rocky"})
+    await compiler.settle()
+    assert "Notify[RedHat Rocky 7.23.0]" in {
+        resource.ref for resource in (await compiler.body("web1.example.org")).resources
+    }

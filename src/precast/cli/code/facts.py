@@ -61,10 +61,10 @@ def _run(args: argparse.Namespace) -> int:
 def _own_facts() -> frozenset[str]:
     """The names of the facts that Precast collects on this machine, with the legacy names of facter."""
     from precast.agent.facts.collection import Collector
-    from precast.agent.facts.legacy import legacy_facts
     from precast.agent.facts.machine import Machine
     from precast.agent.facts.registry import sources
     from precast.agent.facts.running_kernel import RunningKernel
+    from precast.lang.legacy_facts import legacy_facts
 
     collected = Collector(sources(Machine(Path("/"), RunningKernel()))).collect()
     return frozenset((*collected.facts, *legacy_facts(collected.facts)))

@@ -16,7 +16,7 @@ from precast.cli.compile.eval import print_logs
 from precast.cli.console.output import print_json, print_table
 from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
 from precast.lang.inputs import ABSENT
-from precast.lang.node_answers import NodeData, follow
+from precast.lang.node_answers import NodeData
 from precast.lang.settings import Settings
 from precast.types.ordering import application_order
 
@@ -62,7 +62,7 @@ def finder(node: NodeData) -> unknown.Find:
     """The function that fills the holes of a catalog with the facts of this node."""
 
     def find(root: str, path: tuple[str | int, ...]) -> Any:
-        value = follow(node.facts if root == "facts" else node.trusted, path)
+        value = node.find(root, path)
         return None if value is ABSENT else value
 
     return find

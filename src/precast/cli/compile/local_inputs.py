@@ -45,7 +45,7 @@ def inputs_of(args: argparse.Namespace, certname: str) -> tuple[Inputs, Settings
 
 def node_of(args: argparse.Namespace, certname: str) -> NodeData:
     """The data of this machine for a compile."""
-    facts: dict[str, Any] = read_facts(args.facts) if args.facts else local_facts(args.root, certname)
+    facts: dict[str, Any] = read_facts(args.facts) if args.facts else local_facts(args.root)
     return NodeData.local(certname, facts)
 
 

@@ -12,7 +12,6 @@ import msgspec
 from precast.agent import issues
 from precast.agent.facts import external, fact_paths, plugins
 from precast.agent.facts.collection import Collection, Collector, all_sources
-from precast.agent.facts.legacy import legacy_facts
 from precast.agent.facts.machine import Facts, Machine, NoKernel
 from precast.agent.facts.running_kernel import RunningKernel
 from precast.base.setting_values import InvalidValueError, read_duration
@@ -23,6 +22,7 @@ from precast.cli.console.output import print_json, print_table
 from precast.cli.console.parser import declare_exits
 from precast.cli.facts.local_facts import code_trust
 from precast.cli.query.targets import add_targets, note_claims, targets_of
+from precast.lang.legacy_facts import legacy_facts
 from precast.wire.facts import FactChangeRow, FactsDifference, FactsView
 from precast.wire.nodes.bodies import NodesAction, NodesActionResult
 

@@ -60,18 +60,13 @@ def code_trust(root: Path) -> Callable[[], bool]:
     return may_trust
 
 
-def local_facts(root: Path, certname: str) -> LazyFacts:
-    """The facts of the system under a root, with facter's legacy names and those that Puppet's agent adds, as modules expect."""
+def local_facts(root: Path) -> LazyFacts:
+    """The facts of the system under a root."""
 
     def collect() -> dict[str, Any]:
         from precast.agent.facts.collection import Collector, all_sources
-        from precast.agent.facts.legacy import legacy_facts
         from precast.cli.facts.facts import machine_at
-        from precast.lang.settings import PUPPET_VERSION
 
-        facts = Collector(all_sources(machine_at(root), may_trust=code_trust(root))).collect().facts
-        version = {"clientversion": PUPPET_VERSION, "puppetversion": PUPPET_VERSION}
-        added = {"clientcert": certname, "clientnoop": False, **version}
-        return {**legacy_facts(facts), **added, **facts}
+        return Collector(all_sources(machine_at(root), may_trust=code_trust(root))).collect().facts
 
     return LazyFacts(collect)

@@ -14,7 +14,7 @@ from precast.base import canonical, digests
 from precast.base.errors import PrecastError
 from precast.catalog.skeleton import find_hole_values
 from precast.lang.inputs import ABSENT
-from precast.lang.node_answers import NodeData, follow
+from precast.lang.node_answers import NodeData
 from precast.services.catalogs.release_policy import ReleasePolicy
 from precast.services.catalogs.skeletons import Skeletons
 from precast.services.compile.changes import ChangeReasons
@@ -252,5 +252,5 @@ class DecisionService:
 
 
 def _value(node: NodeData, root: str, path: tuple[str | int, ...]) -> object:
-    value = follow(node.facts if root == "facts" else node.trusted, path)
+    value = node.find(root, path)
     return None if value is ABSENT else value

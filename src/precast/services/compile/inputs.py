@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from precast.lang.node_answers import NodeData
-from precast.lang.settings import PUPPET_VERSION
 from precast.services.identity.trusted import trusted
 from precast.store.code.environments import Environments
 from precast.store.engine.query import Transaction
@@ -65,19 +64,13 @@ class NodeInputs:
         return names
 
 
-# The facts that Puppet's agent adds; the values that a node itself sends have precedence.
-_AGENT_FACTS = {"clientnoop": False, "clientversion": PUPPET_VERSION, "puppetversion": PUPPET_VERSION}
-
-
 def node_data(node_input: NodeInput) -> NodeData:
-    """The answers of a node. Facts are claims of the node; `trusted` and the fact clientcert come from its certificate; the role is a
-    parameter like others.
-    """
+    """The answers of a node. Facts are claims of the node; `trusted` comes from its certificate; the role is a parameter like others."""
     vouched = node_input.vouched
     role = {} if vouched.role is None else {"role": vouched.role}
     return NodeData(
         vouched.name,
-        {**_AGENT_FACTS, **node_input.facts, "clientcert": vouched.name},
+        node_input.facts,
         trusted(vouched.name, vouched.extensions),
         vouched.classes,
         {**role, **vouched.parameters},

@@ -12,6 +12,7 @@ import msgspec
 
 from precast.lang import inputs
 from precast.lang.inputs import Path, Question
+from precast.lang.legacy_facts import SOURCES, find_source
 
 
 class Change(Protocol):
@@ -74,6 +75,10 @@ def read_facts(questions: Iterable[Question]) -> FactReads:
             case inputs.KeyedResult(function):
                 # An unknown function may read all facts.
                 whole.add(_KEYED.get(function, ()))
+    # A flat name changes with the facts that it is derived from.
+    whole.update(source for path in whole | names if path and (source := find_source(str(path[0]))) is not None)
+    if () in keys:
+        whole.update((source,) for source in SOURCES)
     above = {path[:end] for path in whole | keys | names for end in range(len(path) + 1)}
     return FactReads(frozenset(whole), frozenset(keys), frozenset(above))
 

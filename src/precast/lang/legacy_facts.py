@@ -3,12 +3,10 @@
 They are shown only on demand. Manifests use them by name, so they are derived from the final facts, including overridden ones.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from precast.agent.facts import fact_paths
-from precast.agent.facts.groups.units import mebibytes
-from precast.agent.facts.machine import Facts
+Facts = Mapping[str, Any]
 
 _NAMES = {
     "architecture": "os.architecture",
@@ -84,9 +82,38 @@ _INTERFACE_NAMES = {
     "network6": "network6",
     "scope6": "scope6",
 }
+# The facts that all other flat names are derived from, by how the names begin.
+_PREFIXES = {
+    **{f"{name}_": ("networking",) for name in _INTERFACE_NAMES},
+    "interfaces": ("networking",),
+    "dhcp_servers": ("networking",),
+    "blockdevice": ("disks",),
+    "ssh": ("ssh",),
+    "processor": ("processors",),
+}
+SOURCES = frozenset(path.split(".")[0] for path in (*_NAMES.values(), *_MEBIBYTES.values())) | {
+    "networking",
+    "disks",
+    "ssh",
+}
 
 
-def legacy_facts(facts: Facts) -> Facts:
+def find_legacy_fact(facts: Facts, name: str) -> Any:
+    """The value of one flat fact; None if the facts do not allow it. Most names need no derivation of all the others."""
+    if (path := _NAMES.get(name)) is not None:
+        return _value(facts, path)
+    return legacy_facts(facts).get(name) if find_source(name) else None
+
+
+def find_source(name: str) -> tuple[str, ...] | None:
+    """The path that a flat name is derived from; None for a name that is no flat one."""
+    path = _NAMES.get(name) or _MEBIBYTES.get(name)
+    if path is not None:
+        return tuple(path.split("."))
+    return next((source for prefix, source in _PREFIXES.items() if name.startswith(prefix)), None)
+
+
+def legacy_facts(facts: Facts) -> dict[str, Any]:
     """Derive every flat fact that the facts allow, sorted by name."""
     flat = dict(_plain(facts))
     flat |= dict(_interfaces(_mapping(facts, "networking.interfaces")))
@@ -106,7 +133,7 @@ def _plain(facts: Facts) -> Iterator[tuple[str, Any]]:
             yield name, value
     for name, path in _MEBIBYTES.items():
         if isinstance(count := _value(facts, path), int):
-            yield name, mebibytes(count)
+            yield name, count / 1024 / 1024
 
 
 def _interfaces(interfaces: Facts) -> Iterator[tuple[str, Any]]:
@@ -152,12 +179,14 @@ def _dhcp_servers(facts: Facts) -> Facts:
 
 
 def _value(facts: Facts, path: str) -> Any:
-    try:
-        return fact_paths.find(facts, path)
-    except LookupError:
-        return None
+    value: Any = facts
+    for name in path.split("."):
+        if not isinstance(value, Mapping) or name not in value:
+            return None
+        value = value[name]
+    return value
 
 
 def _mapping(facts: Facts, path: str) -> Facts:
     value = _value(facts, path)
-    return value if isinstance(value, dict) else {}
+    return value if isinstance(value, Mapping) else {}

@@ -1,6 +1,6 @@
 """Facter's flat facts, derived from the structured facts."""
 
-from precast.agent.facts.legacy import legacy_facts
+from precast.lang.legacy_facts import legacy_facts
 
 FACTS = {
     "os": {

@@ -158,6 +158,9 @@ def test_signer_of_a_small_site_is_a_child_that_is_restarted_and_ends_with_its_s
     with running(server):
         assert server.process is not None
         (first,) = _signers(server.process.pid)
+        # It is confined: a filter of system calls, no capabilities, and nobody may look into its memory.
+        state = dict(line.split(":\t", 1) for line in Path(f"/proc/{first}/status").read_text().splitlines())
+        assert (state["Seccomp"], state["NoNewPrivs"], int(state["CapEff"], 16)) == ("2", "1", 0)
         os.kill(first, signal.SIGKILL)
         token = server.command("token", "enrol", "web1")
         assert (token.code, token.err) == (0, "")

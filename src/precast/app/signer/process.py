@@ -39,7 +39,8 @@ class SignerProcess:
 
     def __init__(self, settings: ServerSettings, path: Path) -> None:
         names = [word for name in settings.names for word in ("--name", name)]
-        self._words = ["--data", str(settings.data), "--socket", str(path), *names, "--child", str(os.getpid())]
+        self._words = ["--data", str(settings.data), "--socket", str(path), *names]
+        self._words += ["--confinement", settings.confinement.value, "--child", str(os.getpid())]
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, ClassVar
 
+from precast.app.settings import read_level
 from precast.base import setting_values
+from precast.base.confinement.confine import Level
 from precast.base.setting_values import InvalidValueError
 from precast.base.settings import Area, Setting, Settings
 
@@ -59,6 +61,14 @@ class SignerSettings(Settings, frozen=True):
             read=read_limits,
         ),
     ] = ()
+    confinement: Annotated[
+        Level,
+        Setting(
+            "how the signer is confined: strict, or best to accept a kernel without Landlock or seccomp",
+            "LEVEL",
+            read=read_level,
+        ),
+    ] = Level.STRICT
     log_size: Annotated[
         int,
         Setting(

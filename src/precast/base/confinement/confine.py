@@ -46,6 +46,7 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     reads: Sequence[Path] = ()  # files, and directories with all below them
     writes: Sequence[Path] = ()  # these may be read, too
     network: bool = False  # connections to other machines; it can never listen
+    accepts: bool = False  # connections on sockets that it keeps, whose peers it can tell apart by user
     programs: bool = False  # starting programs, which are confined alike
     threads: bool = False  # implied by `programs`
     keeps: Sequence[int] = ()  # descriptors besides standard input, output and errors
@@ -165,6 +166,8 @@ def _isolate(wanted: Confinement) -> Measure:
     if wanted.network:
         return Measure("namespaces", False, "not wanted: it connects to other machines")
     user, group = os.geteuid(), os.getegid()
+    if user and wanted.accepts:
+        return Measure("namespaces", False, "not wanted: a user namespace would hide the users of its peers")
     try:
         kernel.unshare(kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | (kernel.CLONE_NEWUSER if user else 0))
     except OSError as error:
@@ -215,6 +218,7 @@ def _filter_calls(wanted: Confinement, parent: int) -> str:
             may_write=bool(wanted.writes),
             may_connect=wanted.network,
             may_thread=wanted.threads,
+            may_accept=wanted.accepts,
         )
     try:
         bpf.install(program)

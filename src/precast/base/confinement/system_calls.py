@@ -70,6 +70,9 @@ CONNECTING: Table = {
     "socketpair": (53, 199),
 }  # fmt: skip
 
+# For a process that was started with a listening socket.
+ACCEPTING: Table = {"accept": (43, 202), "accept4": (288, 242)}
+
 # What a program that was written by others never needs: the kernel itself, other processes, and interfaces with a long record of faults.
 DANGEROUS: Table = {
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "process_madvise": (440, 440),

@@ -20,16 +20,21 @@ Row = tuple[str, str, str, str]
 
 def run_check(args: argparse.Namespace) -> int:
     from precast.app import confinement
+    from precast.app.signer.check import describe_signer
 
     settings = load_settings(ServerSettings, args).values
     processes = asyncio.run(confinement.describe(settings))
     connection = _describe_connection(settings.location)
+    keys = asyncio.run(describe_signer(settings))
     if args.json:
-        shown = {"level": settings.confinement.value, "processes": processes, "database": connection}
+        shown = {"level": settings.confinement.value, "processes": processes, "database": connection, "signer": keys}
         print_json(msgspec.to_builtins(shown))
     else:
-        row = ("database", connection.name, "yes" if connection.is_enforced else "no", connection.how)
-        print_table(["PROCESS", "RESTRICTS", "IN FORCE", "HOW"], [*_rows(processes), row])
+        rows = [
+            (name, measure.name, "yes" if measure.is_enforced else "no", measure.how)
+            for name, measure in (("database", connection), ("signer", keys))
+        ]
+        print_table(["PROCESS", "RESTRICTS", "IN FORCE", "HOW"], [*_rows(processes), *rows])
     return 1 if any(process.trouble for process in processes) else 0
 
 

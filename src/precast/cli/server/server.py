@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         description="Check on the server itself, with the server's settings and as its user, how processes that handle untrusted "
         "code are confined, and whether the connection to the database is verified.",
     )
-    add_settings(check, ServerSettings, "data", "database", "confinement")
+    add_settings(check, ServerSettings, "data", "database", "signer", "confinement")
     check.add_argument("--json", action="store_true", help="print one JSON document")
     declare_exits(check, {1: "a process cannot be confined as the settings require"})
     check.set_defaults(run=run_check)

@@ -67,9 +67,12 @@ class Listener:
 
     async def run(self, listening: socket.socket) -> None:
         """Serve until cancelled. Cancelling closes all connections; requests that are not answered are repeated by their senders."""
-        server = await asyncio.start_unix_server(self._serve, sock=listening)
-        async with server:
-            await self._answer_all()
+        async with await self.listen(listening):
+            await self.answer_all()
+
+    async def listen(self, listening: socket.socket) -> asyncio.Server:
+        """Begin to accept connections; `answer_all` answers them."""
+        return await asyncio.start_unix_server(self._serve, sock=listening)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         uid = _peer_uid(writer)
@@ -95,7 +98,8 @@ class Listener:
             await connection.unanswered.acquire()
             self._waiting.put_nowait(_Waiting(request, peer, connection, self._clock.monotonic_s()))
 
-    async def _answer_all(self) -> None:
+    async def answer_all(self) -> None:
+        """Answer requests, for ever."""
         while True:
             batch = [await self._waiting.get()]
             while len(batch) < MAX_BATCH and not self._waiting.empty():

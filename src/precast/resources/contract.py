@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar, NamedTuple, Protocol, TypeVar
 
 from precast.base.clock import Clock
+from precast.base.scrubbing import REDACTED
 
 T = TypeVar("T")
 
@@ -157,6 +158,12 @@ class Handler:
     def secret_properties(self) -> frozenset[str]:
         """The properties whose values are neither shown nor stored."""
         return self.resource.secrets | self.always_secret
+
+    def redact(self, change: Change) -> Change:
+        """The change as it is reported: a property that is secret shows no values, also if the handler did not think of that."""
+        if change.is_sensitive or change.property not in self.secret_properties:
+            return change
+        return Change(change.property, REDACTED, REDACTED, f"changed {REDACTED} to {REDACTED}", is_sensitive=True)
 
     @property
     def runs_user_commands(self) -> bool:

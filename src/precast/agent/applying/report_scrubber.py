@@ -1,8 +1,8 @@
 """Removes the secrets of a catalog from the reports of its run, before a report is shown, stored or sent.
 
 The report of a resource is scrubbed of the resource's own secrets, of their lines and words too, because its handler and the programs
-that it starts know them. It is also scrubbed of the longer secrets of all other resources: a command may print a file that contains one,
-and a class may have unwrapped one. Names of resources stay, because they identify the report.
+that it starts know them. It is also scrubbed of the longer secrets of all other resources, and of the lines of keys in them: a command may
+print a file that contains one, and a class may have unwrapped one. Names of resources stay, because they identify the report.
 """
 
 import threading
@@ -14,6 +14,7 @@ from precast.wire.reports.events import Event, Log, ResourceReport
 
 # Shorter secrets are removed only from the report of their own resource.
 MIN_SHARED_CHARS = 8
+MIN_KEY_LINE_CHARS = 24
 _USUAL_LEVEL = "notice"
 
 
@@ -23,7 +24,7 @@ class ReportScrubber:
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = set(secrets)
         self._lock = threading.Lock()
-        self._shared = Scrubber(self._secrets, min_chars=MIN_SHARED_CHARS)
+        self._shared = _shared_scrubber(self._secrets)
 
     def scrub(self, planned: PlannedResource, report: ResourceReport) -> ResourceReport:
         """The report without secrets."""
@@ -42,7 +43,17 @@ class ReportScrubber:
         with self._lock:
             if not secrets <= self._secrets:
                 self._secrets |= secrets
-                self._shared = Scrubber(self._secrets, min_chars=MIN_SHARED_CHARS)
+                self._shared = _shared_scrubber(self._secrets)
+
+
+def _shared_scrubber(secrets: set[str]) -> Scrubber:
+    lines = {line.strip() for secret in secrets if "\n" in secret for line in secret.splitlines()}
+    return Scrubber(secrets.union(filter(_is_key_line, lines)), min_chars=MIN_SHARED_CHARS)
+
+
+def _is_key_line(line: str) -> bool:
+    """Whether a line of a longer secret is likely to be secret by itself, unlike a comment or a setting."""
+    return len(line) >= MIN_KEY_LINE_CHARS and not any(sign.isspace() for sign in line)
 
 
 def _scrub_report(report: ResourceReport, scrubber: Scrubber) -> ResourceReport:

@@ -83,7 +83,7 @@ class ResourceApplication:
         ref = handler.resource.ref
         known = self._memory.state(ref) if checked.changes or "audit" in handler.resource.metaparameters else {}
         self._audit(handler, checked, known)
-        changes = [_redact(change, handler) for change in checked.changes]
+        changes = [handler.redact(change) for change in checked.changes]
         outcomes = [self._apply(handler, *pair, known) for pair in zip(checked.changes, changes, strict=True)]
         if not self._is_noop and True in outcomes:
             self._flush(handler)
@@ -238,13 +238,6 @@ def describe_error(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     return f"{type(error).__name__}: {error}"
-
-
-def _redact(change: Change, handler: Handler) -> Change:
-    """The change as it is reported: a property that is secret shows no values, also if its handler did not think of that."""
-    if change.is_sensitive or change.property not in handler.secret_properties:
-        return change
-    return Change(change.property, REDACTED, REDACTED, f"changed {REDACTED} to {REDACTED}", is_sensitive=True)
 
 
 def _shown(change: Change, value: object) -> str:

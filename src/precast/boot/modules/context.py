@@ -153,7 +153,7 @@ class ModuleContext:
                     message = handler.apply(change)
                 finally:
                     self.machine.snapshots.forget(handler.invalidates)
-            self.record_change(f"{resource.ref}: {_describe_change(change, message)}")
+            self.record_change(f"{resource.ref}: {_describe_change(handler.redact(change), message)}")
         if changes and not self.is_dry_run:
             handler.flush()
         for level, text in handler.take_logs():

@@ -221,3 +221,16 @@ def test_short_sensitive_value_does_not_garble_other_texts() -> None:
         {"a": "0"},
     )
     assert ran.messages("Cell[a]") == ["value changed '0' to '1'"]
+
+
+def test_lines_of_a_key_are_removed_from_the_report_of_another_resource(tmp_path: Path) -> None:
+    key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END KEY-----\n"
+    file = tmp_path / "bundle"
+    file.write_text("")
+    outcome = run(
+        tmp_path,
+        resource("file", str(tmp_path / "key"), content=key, secrets=("content",)),
+        resource("file", str(file), content=f"# all keys\n{key}"),
+    )
+    assert_hidden(outcome, "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC")
+    assert "# all keys" in shown(outcome[0])

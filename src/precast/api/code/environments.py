@@ -12,6 +12,7 @@ from precast.base import digests
 from precast.services.code import issues
 from precast.services.code.content import ContentScope, ContentService
 from precast.services.code.environments import EnvironmentService, check_name
+from precast.services.code.signing import SigningService
 from precast.services.issues import BAD_VALUE, UNPRINTABLE
 from precast.store.code.blobs import Blobs
 from precast.store.engine.database import Database
@@ -28,6 +29,7 @@ from precast.wire.code.environments import (
     ReleasePolicyBody,
     RollbackBody,
 )
+from precast.wire.code.signing import SigningBody, SigningView
 
 # Reading and checking a large tree is slow.
 DEPLOY_S = 280.0
@@ -44,8 +46,11 @@ _TREE_ERRORS = (issues.BAD_TREE, issues.TREE_TOO_LARGE)
 class EnvironmentsApi:
     """Handles the routes of environments and their content."""
 
-    def __init__(self, database: Database, environments: EnvironmentService, content: ContentService) -> None:
+    def __init__(
+        self, database: Database, environments: EnvironmentService, content: ContentService, signing: SigningService
+    ) -> None:
         self._database = database
+        self._signing = signing
         self._blobs = Blobs(database)
         self._environments = environments
         self._content = content
@@ -124,7 +129,8 @@ class EnvironmentsApi:
         body=DeployBody,
         errors=(
             *(issues.BAD_NAME, issues.BROKEN_TREE, issues.CHECK_FAILED, issues.BAD_COMMIT),
-            *(issues.MISSING_CONTENT, issues.CONCURRENT_DEPLOYMENT, *_TREE_ERRORS, *_TEXT_ERRORS),
+            *(issues.MISSING_CONTENT, issues.CONCURRENT_DEPLOYMENT, issues.SIGNED_ONLY),
+            *(*_TREE_ERRORS, *_TEXT_ERRORS),
         ),
         limit_s=DEPLOY_S,
     )
@@ -138,7 +144,7 @@ class EnvironmentsApi:
         "Make an earlier version current again",
         DeployAnswer,
         body=RollbackBody,
-        errors=(*_NOT_FOUND, issues.BAD_NAME, issues.CONCURRENT_DEPLOYMENT, *_TEXT_ERRORS),
+        errors=(*_NOT_FOUND, issues.BAD_NAME, issues.CONCURRENT_DEPLOYMENT, issues.SIGNED_ONLY, *_TEXT_ERRORS),
     )
     async def roll_back(self, call: Call) -> DeployAnswer:
         return await self._environments.roll_back(call.path["environment"], call.body, call.actor)
@@ -166,6 +172,29 @@ class EnvironmentsApi:
     )
     async def set_release_approvals(self, call: Call) -> EnvironmentRow:
         return await self._environments.set_release_approvals(call.path["environment"], call.body.count, call.actor)
+
+    @route(
+        "GET",
+        f"{_PATH}/signing",
+        _VIEWER,
+        "What must be signed before it is deployed, and the keys that are allowed",
+        SigningView,
+    )
+    async def show_signing(self, call: Call) -> SigningView:
+        return await self._signing.show(call.path["environment"])
+
+    @route(
+        "POST",
+        f"{_PATH}/signing",
+        _ADMIN,
+        "Set what must be signed before it is deployed, and the keys that are allowed",
+        SigningView,
+        body=SigningBody,
+        errors=(issues.BAD_SIGNING, issues.BAD_NAME),
+    )
+    async def set_signing(self, call: Call) -> SigningView:
+        check_name(call.path["environment"])
+        return await self._signing.set(call.path["environment"], call.body, call.actor)
 
     @route(
         "GET",

@@ -163,3 +163,9 @@ FETCH_FAILED = Issue(
 BAD_CODE_COMMIT = Issue(
     "ENV-037", Kind.INPUT, "{commit} is not the name of a commit", "restore Puppetfile.lock from version control, or remove it"
 )
+BAD_SETTINGS = Issue(
+    "ENV-038",
+    Kind.INPUT,
+    "the file has more than {size} bytes, {paths} paths of modules or {wildcards} wildcards",
+    "name the directories of modules, and leave out the rest",
+)

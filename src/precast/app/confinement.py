@@ -35,21 +35,26 @@ async def refuse_unconfined(settings: ServerSettings) -> None:
 async def describe(settings: ServerSettings) -> list[ConfinedProcess]:
     """The confinement of each kind of child process, from a process of that kind."""
     from precast.app.compiler import compile_limits
+    from precast.services.code.address_policy import AddressPolicy
     from precast.services.code.checks import check_command
+    from precast.services.code.fetch_child import FetchRequest
+    from precast.services.code.fetching import MODULE as FETCH
     from precast.services.compile.workers import worker_command
     from precast.services.traces.costly_processes import MODULE as COSTLY
 
-    limits = compile_limits(settings)
-    commands = {
-        "compile worker": worker_command(limits),
-        "costly question": command(COSTLY, str(limits.memory_bytes), level=settings.confinement),
-        "check of code": check_command(settings.confinement),
-    }
-    return [await _describe(name, argv) for name, argv in commands.items()]
+    limits, level = compile_limits(settings), settings.confinement
+    cache = str(settings.data / "modules")
+    fetch = msgspec.json.encode(FetchRequest("", "", cache, cache, AddressPolicy(), AddressPolicy()))
+    return [
+        await _describe("compile worker", worker_command(limits)),
+        await _describe("costly question", command(COSTLY, str(limits.memory_bytes), level=level)),
+        await _describe("check of code", check_command(level)),
+        await _describe("fetch of code", command(FETCH, level=level), fetch),
+    ]
 
 
-async def _describe(name: str, argv: list[str]) -> ConfinedProcess:
+async def _describe(name: str, argv: list[str], stdin: bytes = b"") -> ConfinedProcess:
     try:
-        return ConfinedProcess(name, await ask(argv))
+        return ConfinedProcess(name, await ask(argv, stdin))
     except PrecastError as error:
         return ConfinedProcess(name, (), error.message)

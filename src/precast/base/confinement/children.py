@@ -5,7 +5,7 @@ measures as JSON and ends. So the answer comes from the same code, in the same c
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
@@ -26,9 +26,15 @@ async def probe(level: Level) -> tuple[Measure, ...]:
     return await ask(command(__name__, level=level))
 
 
-async def ask(argv: Sequence[str]) -> tuple[Measure, ...]:
+async def ask(argv: Sequence[str], stdin: bytes = b"") -> tuple[Measure, ...]:
     """How the child process that this command starts is confined. Raises UnavailableError CONFINE-001 if it cannot be."""
-    ended = await async_programs.run([*argv, ASK], deadline_s=ASK_S, max_out_bytes=MAX_OUT_BYTES, environment={})
+
+    async def read_input() -> AsyncIterator[bytes]:
+        yield stdin
+
+    ended = await async_programs.run(
+        [*argv, ASK], deadline_s=ASK_S, max_out_bytes=MAX_OUT_BYTES, environment={}, stdin=read_input()
+    )
     if ended.trouble:
         raise issues.NOT_CONFINED.error(missing=ended.trouble.splitlines()[-1])
     return msgspec.json.decode(ended.out, type=tuple[Measure, ...])

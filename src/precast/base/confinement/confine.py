@@ -199,8 +199,9 @@ def _change_user(wanted: Confinement, parent: int) -> Measure:
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
-    how = f"became user {wanted.user}" if is_root else f"stays user {os.getuid()}"
-    return Measure("user", is_root, f"{how}; no capabilities, no new privileges")
+    is_changed = is_root and wanted.user != 0
+    how = f"became user {wanted.user}" if is_changed else f"stays user {os.getuid()}"
+    return Measure("user", is_changed, f"{how}; no capabilities, no new privileges")
 
 
 def _filter_calls(wanted: Confinement, parent: int) -> str:

@@ -89,6 +89,8 @@ class Listener:
                     self._connections[uid] -= 1
         except (OSError, BadFrame, msgspec.MsgspecError) as error:
             self._warn("user %s is disconnected: %s", uid, error)
+        except asyncio.CancelledError:
+            pass  # the signer ends: asyncio would log a cancelled connection as an error
         finally:
             writer.transport.abort()
 

@@ -149,6 +149,9 @@ async def test_targets_select_nodes_by_name_trusted_data_classification_state_an
     assert await site.resolve("web*") == ["web1", "web2"]
     assert await site.resolve("web2", "db1") == ["db1", "web2"]
     assert await site.resolve("trusted.extensions.pp_role = db") == ["db1"]
+    # Nobody has classified them: the certificate gives the role, and they are in the default environment.
+    assert await site.resolve("role = web") == ["web1", "web2"]
+    assert await site.resolve("environment = production and role = 'db'") == ["db1"]
     assert await site.resolve("environment = test") == ["web2"]
     assert await site.resolve("state = connected") == ["web1"]
     assert await site.resolve("state = new") == ["db1", "web2"]

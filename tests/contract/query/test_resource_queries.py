@@ -206,7 +206,7 @@ async def test_values_are_counted_by_group(site: Site) -> None:
         ["on web2", 1],
     ]
     assert await site.rows("nodes", by=["facts.kind"]) == [["web", 2], ["db", 1]]
-    assert await site.rows("nodes", by=["role", "environment"]) == [["web", None, 2], ["db", "test", 1]]
+    assert await site.rows("nodes", by=["role", "environment"]) == [["web", "production", 2], ["db", "test", 1]]
 
 
 async def test_nodes_are_found_by_their_last_run_and_their_catalog(site: Site) -> None:

@@ -10,11 +10,8 @@ from precast.services.identity.trusted import trusted
 from precast.store.code.environments import Environments
 from precast.store.engine.query import Transaction
 from precast.store.facts.views import read_documents
-from precast.store.nodes.nodes import CompileInputs, Fleet
+from precast.store.nodes.nodes import DEFAULT_ENVIRONMENT, CompileInputs, Fleet
 from precast.wire.facts import merge
-
-# The environment of a node that is classified without one.
-DEFAULT_ENVIRONMENT = "production"
 
 
 class NodeInput(msgspec.Struct, frozen=True):

@@ -12,7 +12,6 @@ from collections.abc import Container, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from precast.services.compile.inputs import DEFAULT_ENVIRONMENT
 from precast.services.facts.intake import FACTS
 from precast.services.query.targets import TargetService
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
@@ -21,7 +20,7 @@ from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.facts.views import find_digests
-from precast.store.nodes.nodes import Fleet
+from precast.store.nodes.nodes import DEFAULT_ENVIRONMENT, Fleet
 from precast.store.queue.queue import find_dead_keys, find_items
 from precast.store.traces import Traces
 from precast.wire.catalogs.bodies import ReadinessBody, ReadinessView

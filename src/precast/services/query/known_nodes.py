@@ -16,7 +16,7 @@ from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.facts import views as fact_views
 from precast.store.facts.views import FactDocuments
-from precast.store.nodes.nodes import Fleet, Node
+from precast.store.nodes.nodes import DEFAULT_ENVIRONMENT, ROLE_EXTENSION, Fleet, Node
 from precast.store.query.resource_index import ResourceIndex
 from precast.store.reports.views import find_latest
 from precast.store.sessions.sessions import Presence, Sessions
@@ -63,8 +63,8 @@ class KnownNode:
         self._now = now
         self.served, self.staged, self.report = details or NodeDetails()
         self.name = node.name
-        self.role = node.role
-        self.environment = node.environment
+        self.role = node.role or node.extensions.get(ROLE_EXTENSION)
+        self.environment = node.environment or DEFAULT_ENVIRONMENT
         self.extensions = node.extensions
         self.is_active = node.deactivated_at is None
         self.state = state_of(node, presence, now)
@@ -102,8 +102,8 @@ class KnownNode:
         return NodeRow(
             name=node.name,
             state=self.state,
-            environment=node.environment,
-            role=node.role,
+            environment=self.environment,
+            role=self.role,
             created_at=node.created_at,
             deactivated_at=node.deactivated_at,
             certified_until=node.certified_until,

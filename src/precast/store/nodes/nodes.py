@@ -114,6 +114,10 @@ COUNTS = Query(
 )
 
 
+# The environment of a node that is classified without one, and the extension that is its role then.
+DEFAULT_ENVIRONMENT, ROLE_EXTENSION = "production", "pp_role"
+
+
 class Node(msgspec.Struct, frozen=True):
     """A node as lists show it."""
 

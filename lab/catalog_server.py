@@ -35,7 +35,8 @@ class CatalogServer:
         self.authority = ScriptedServer(directory)
         self.name = name
         self.root = directory / "node"
-        self.catalog, self.sequence, self.changes = b'{"resources": []}', 1, {}
+        self.catalog, self.sequence = b'{"resources": []}', 1
+        self.changes: dict[str, Any] = {}
         self.contents: dict[str, bytes] = {}
         self.asked: list[str] = []
         self._directory = directory
@@ -117,7 +118,7 @@ def _handler(server: CatalogServer) -> type[http.server.BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
             pass
 
     return Handler

@@ -27,7 +27,8 @@ from lab import fleet
 from lab.session import Store
 from precast.agent.connection.backoff import Backoff, EndReason
 from precast.agent.connection.session import OPEN_S
-from precast.agent.connection.websocket_client import ConnectionEnded, ended_by_close, open_socket
+from precast.agent.connection.session_socket import ConnectionEnded
+from precast.agent.connection.websocket_client import ended_by_close, open_socket
 from precast.base import digests
 from precast.wire import sessions as session
 from precast.wire.sessions import Reconnect, Refused, Released, Welcome

@@ -110,8 +110,9 @@ class Daemon:
             "apply": self._apply,
             "exec": self._exec,
         }
+        connector = children.connector(credentials.certificate.exists, store.write_note)
         self._supervisor = ConnectionSupervisor(
-            self._session, store, credentials, settings.urls, node_name(store), self._certificate.wake
+            self._session, store, connector, settings.urls, node_name(store), self._certificate.wake
         )
 
     async def run(self) -> None:

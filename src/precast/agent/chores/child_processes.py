@@ -6,8 +6,10 @@
 import asyncio
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from precast.agent.network.session_process import ProcessConnector
+from precast.agent.state.status_notes import NetworkNote
 from precast.base import async_programs
 from precast.base.async_programs import ProgramOutcome
 
@@ -41,6 +43,10 @@ class ChildProcesses:
             max_error_bytes=MAX_ERROR_BYTES,
             environment=self._variables(),
         )
+
+    def connector(self, is_enrolled: Callable[[], bool], on_started: Callable[[NetworkNote], None]) -> ProcessConnector:
+        """Opens the connections of sessions, each in a process of its own."""
+        return ProcessConnector(self._argv(["agent", "network"]), self._variables(), is_enrolled, on_started)
 
     def _argv(self, arguments: Sequence[str]) -> list[str]:
         return [*self._program, *arguments, *self._options]

@@ -12,11 +12,8 @@ import time
 from collections.abc import Awaitable
 from typing import Protocol
 
-from websockets.asyncio.client import ClientConnection
-from websockets.exceptions import ConnectionClosed
-
 from precast.agent.connection.backoff import EndReason
-from precast.agent.connection.websocket_client import ConnectionEnded, ended_by_close
+from precast.agent.connection.session_socket import ConnectionEnded, SessionSocket
 from precast.agent.orders.registry import OrderRegistry, StoredOrder
 from precast.agent.state.spool import Spool
 from precast.agent.state.store import LocalStore
@@ -56,7 +53,7 @@ class RecordExchange:
 
     def __init__(
         self,
-        socket: ClientConnection,
+        socket: SessionSocket,
         store: LocalStore,
         spool: Spool,
         orders: OrderRegistry,
@@ -122,7 +119,7 @@ class RecordExchange:
 
     async def _receive(self, has_records: asyncio.Event) -> None:
         while True:
-            frame = await self._socket.recv(decode=False)
+            frame = await self._socket.recv()
             try:
                 message = session.decode_from_server(frame)
             except (ValueError, RecursionError) as error:
@@ -168,7 +165,7 @@ class RecordExchange:
 
     async def _send(self, message: Message) -> None:
         async with asyncio.timeout(SEND_S):
-            await self._socket.send(session.encode(message), text=True)
+            await self._socket.send(session.encode(message))
         self._last_send_s = time.monotonic()
 
     async def _keep_alive(self, heartbeat_s: float) -> None:
@@ -181,7 +178,7 @@ class RecordExchange:
             self._last_send_s = time.monotonic()
             try:
                 async with asyncio.timeout(heartbeat_s):
-                    await (await self._socket.ping())
+                    await self._socket.ping()
             except TimeoutError:
                 raise ConnectionEnded(EndReason.FAILED, f"the server sent nothing for {heartbeat_s:g} s") from None
 
@@ -198,8 +195,6 @@ async def _translate_errors(part: Awaitable[None]) -> None:
     """Await one part of an exchange, and turn every failure that can be expected into ConnectionEnded."""
     try:
         await part
-    except ConnectionClosed as end:
-        raise ended_by_close(end) from end
     except TimeoutError:
         raise ConnectionEnded(EndReason.FAILED, f"the server accepted no data for {SEND_S:g} s") from None
     except PrecastError as error:

@@ -6,18 +6,14 @@ come back at once, and agents that give up early only cause more attempts.
 """
 
 import asyncio
-import ssl
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from websockets.asyncio.client import ClientConnection
-from websockets.exceptions import ConnectionClosed
-
 from precast import __version__
 from precast.agent.connection.backoff import EndReason
 from precast.agent.connection.record_exchange import RecordExchange, SessionListener
-from precast.agent.connection.websocket_client import ConnectionEnded, ended_by_close, open_socket
+from precast.agent.connection.session_socket import ConnectionEnded, Connector, SessionSocket
 from precast.agent.orders.registry import OrderRegistry
 from precast.agent.state.spool import Spool
 from precast.agent.state.store import LocalStore
@@ -62,7 +58,7 @@ class Session:
         self.has_records = asyncio.Event()
         self.must_leave = asyncio.Event()
 
-    async def run(self, url: str, context: ssl.SSLContext) -> SessionEnd:
+    async def run(self, url: str, connector: Connector) -> SessionEnd:
         """Connect, and stay connected until the session ends. Never raises for failures of the network, the server or the store.
 
         Cancelling closes the connection; nothing is lost by it.
@@ -71,13 +67,13 @@ class Session:
         welcomed_s: float | None = None
         try:
             async with asyncio.timeout(self._open_s):
-                socket = await open_socket(url, context)
+                socket = await connector.open(url)
                 welcome, attempt = await self._greet(socket)
             welcomed_s = time.monotonic()
             try:
                 begin = self._begin(url, welcome, attempt)
             except BaseException:
-                socket.transport.abort()
+                socket.abort()
                 raise
             exchange = RecordExchange(socket, self._store, self._spool, self._orders, self._listener, begin)
             await exchange.run(welcome, self.has_records, self.must_leave)
@@ -96,13 +92,13 @@ class Session:
         self._listener.on_welcome(url, welcome)
         return begin
 
-    async def _greet(self, socket: ClientConnection) -> tuple[Welcome, str]:
+    async def _greet(self, socket: SessionSocket) -> tuple[Welcome, str]:
         """Send hello. Returns the welcome and the id of this attempt. Raises ConnectionEnded."""
         try:
             attempts = self._store.add_attempt(self._new_id())
             answer = await _send_hello(socket, self._hello(attempts))
         except BaseException:
-            socket.transport.abort()
+            socket.abort()
             raise
         if isinstance(answer, Welcome):
             return answer, attempts[0]
@@ -129,12 +125,10 @@ class Session:
         )
 
 
-async def _send_hello(socket: ClientConnection, hello: Hello) -> FromServer:
+async def _send_hello(socket: SessionSocket, hello: Hello) -> FromServer:
     """Send hello and return the server's answer. Raises ConnectionEnded."""
     try:
-        await socket.send(session.encode(hello), text=True)
-        return session.decode_from_server(await socket.recv(decode=False))
-    except ConnectionClosed as end:
-        raise ended_by_close(end) from end
+        await socket.send(session.encode(hello))
+        return session.decode_from_server(await socket.recv())
     except (ValueError, RecursionError) as error:
         raise ConnectionEnded(EndReason.FAILED, "the server does not speak this protocol") from error

@@ -10,10 +10,9 @@ import random
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from precast.agent import issues
 from precast.agent.connection.backoff import Backoff, EndReason
 from precast.agent.connection.session import Session, SessionEnd
-from precast.agent.identity.credentials import Credentials
+from precast.agent.connection.session_socket import Connector
 from precast.agent.state.status_notes import CertificateNote, ConnectionNote
 from precast.agent.state.store import LocalStore
 from precast.base.errors import PrecastError
@@ -43,14 +42,14 @@ class ConnectionSupervisor:
         self,
         session: Session,
         store: LocalStore,
-        credentials: Credentials,
+        connector: Connector,
         urls: Sequence[str],
         name: str,
         check_certificate: Callable[[], None],
     ) -> None:
         self._session = session
         self._store = store
-        self._credentials = credentials
+        self._connector = connector
         self._check_certificate = check_certificate
         self._backoff = Backoff(name, random.SystemRandom())
         self._reconnect_now = asyncio.Event()
@@ -90,12 +89,7 @@ class ConnectionSupervisor:
 
     async def _run_session(self) -> SessionEnd:
         try:
-            context = self._credentials.context()
-        except PrecastError as error:
-            reason = EndReason.NOT_ENROLLED if issues.NOT_ENROLLED.matches(error) else EndReason.LOCAL
-            return SessionEnd(reason, f"{error.message} [{error.code}]; {error.hint}")
-        try:
-            return await self._session.run(self._url, context)
+            return await self._session.run(self._url, self._connector)
         finally:
             # A connection leaves reference cycles with buffers; an idle agent may not allocate enough to trigger a collection for long.
             gc.collect()

@@ -13,7 +13,10 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage, InvalidStatus
 
+from precast.agent import issues
 from precast.agent.connection.backoff import EndReason
+from precast.agent.connection.session_socket import ConnectionEnded
+from precast.base.errors import PrecastError
 from precast.base.https import Problem, split_url
 from precast.wire import sessions as session
 
@@ -36,14 +39,51 @@ _REASONS_BY_CODE = {
 Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
 
 
-class ConnectionEnded(Exception):
-    """A connection has ended, or could not be opened: why, and when to retry if the server said so."""
+class WebSocket:
+    """A websocket of this process as a session uses it."""
 
-    def __init__(self, reason: EndReason, why: str, retry_range_s: tuple[float, float] = (0.0, 0.0)) -> None:
-        super().__init__(why)
-        self.reason = reason
-        self.why = why
-        self.retry_range_s = retry_range_s
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+
+    async def send(self, data: bytes) -> None:
+        try:
+            await self._socket.send(data, text=True)
+        except ConnectionClosed as end:
+            raise ended_by_close(end) from end
+
+    async def recv(self) -> bytes:
+        try:
+            return await self._socket.recv(decode=False)
+        except ConnectionClosed as end:
+            raise ended_by_close(end) from end
+
+    async def ping(self) -> None:
+        try:
+            await (await self._socket.ping())
+        except ConnectionClosed as end:
+            raise ended_by_close(end) from end
+
+    async def close(self) -> None:
+        await self._socket.close()
+
+    def abort(self) -> None:
+        self._socket.transport.abort()
+
+
+class DirectConnector:
+    """Opens connections in this process."""
+
+    def __init__(self, make_context: Callable[[], ssl.SSLContext]) -> None:
+        self._make_context = make_context
+
+    async def open(self, url: str) -> WebSocket:
+        """Open a websocket for a session with a server. Raises ConnectionEnded. Cancelling closes it."""
+        try:
+            context = self._make_context()
+        except PrecastError as error:
+            reason = EndReason.NOT_ENROLLED if issues.NOT_ENROLLED.matches(error) else EndReason.LOCAL
+            raise ConnectionEnded(reason, f"{error.message} [{error.code}]; {error.hint}") from error
+        return WebSocket(await open_socket(url, context))
 
 
 async def open_socket(url: str, context: ssl.SSLContext) -> ClientConnection:

@@ -4,6 +4,7 @@ Root trusts no frame: it refuses a length beyond the limit before it reads furth
 place. A refused frame ends the network process.
 """
 
+import asyncio
 import socket
 import struct
 from typing import TypeVar
@@ -11,28 +12,49 @@ from typing import TypeVar
 import msgspec
 
 from precast.agent import issues
+from precast.wire.sessions import MAX_FRAME_BYTES as MAX_SESSION_FRAME_BYTES
 
 T = TypeVar("T")
 
-MAX_FRAME_BYTES = 1024 * 1024
+# A frame of the websocket, or a piece of a download, with what is around it.
+MAX_FRAME_BYTES = MAX_SESSION_FRAME_BYTES + 64 * 1024
 _LENGTH = struct.Struct(">I")
+
+
+def encode_frame(message: msgspec.Struct) -> bytes:
+    data = msgspec.msgpack.encode(message)
+    if len(data) > MAX_FRAME_BYTES:
+        raise ValueError("a message is larger than a frame")
+    return _LENGTH.pack(len(data)) + data
 
 
 def send_frame(peer: socket.socket, message: msgspec.Struct) -> None:
     """Send a message. Raises OSError."""
-    data = msgspec.msgpack.encode(message)
-    if len(data) > MAX_FRAME_BYTES:
-        raise ValueError("a message is larger than a frame")
-    peer.sendall(_LENGTH.pack(len(data)) + data)
+    peer.sendall(encode_frame(message))
 
 
 def receive_frame(peer: socket.socket, decoder: "msgspec.msgpack.Decoder[T]") -> T:
     """Receive a message. Raises DeniedError AGENT-020 for an invalid one, EOFError at the end, OSError."""
-    (length,) = _LENGTH.unpack(_receive(peer, _LENGTH.size))
+    length = _checked_length(_receive(peer, _LENGTH.size))
+    return _decode(_receive(peer, length), decoder)
+
+
+async def read_frame(reader: asyncio.StreamReader, decoder: "msgspec.msgpack.Decoder[T]") -> T:
+    """Receive a message. Raises DeniedError AGENT-020 for an invalid one, EOFError at the end, OSError."""
+    length = _checked_length(await reader.readexactly(_LENGTH.size))
+    return _decode(await reader.readexactly(length), decoder)
+
+
+def _checked_length(data: bytes) -> int:
+    length: int = _LENGTH.unpack(data)[0]
     if length > MAX_FRAME_BYTES:
         raise issues.NETWORK_REFUSED.error(reason=f"a frame of {length} bytes")
+    return length
+
+
+def _decode(data: bytes, decoder: "msgspec.msgpack.Decoder[T]") -> T:
     try:
-        return decoder.decode(_receive(peer, length))
+        return decoder.decode(data)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         raise issues.NETWORK_REFUSED.error(reason="a message of an unknown shape") from None
 

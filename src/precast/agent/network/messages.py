@@ -58,5 +58,6 @@ class Failed(Message, frozen=True):
     hint: Annotated[str, msgspec.Meta(max_length=2_000)]
 
 
-FROM_NETWORK = msgspec.msgpack.Decoder(Started | Head | Piece | End | Failed)
-FROM_ROOT = msgspec.msgpack.Decoder(Get)
+FromNetwork = Started | Head | Piece | End | Failed
+FROM_NETWORK: "msgspec.msgpack.Decoder[FromNetwork]" = msgspec.msgpack.Decoder(FromNetwork)
+FROM_ROOT: "msgspec.msgpack.Decoder[Get]" = msgspec.msgpack.Decoder(Get)

@@ -8,6 +8,7 @@ process is separate, and stays the same user.
 import encodings.idna  # noqa: F401 - imported now, because files cannot be read later
 import os
 import pwd
+import sys
 from pathlib import Path
 
 from precast.agent.network.messages import Started
@@ -17,10 +18,12 @@ DEFAULT_USER = "precast-agent"
 MAX_MEMORY_BYTES = 1024**3
 # The user was changed before, and the process connects to other machines.
 _NOT_WANTED = ("user", "namespaces")
-# What the C library reads to resolve a name. Programs replace these files, so that their directories are named.
+# What the C library reads to resolve a name, and where this program is. Programs replace the files of the first, so that their
+# directories are named.
 READS = (
     *map(Path, ("/etc", "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/nscd")),
     *map(Path, ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/dev/urandom", "/proc/sys/net")),
+    *(Path(path) for path in sys.path if path.startswith("/")),
 )
 
 
@@ -33,7 +36,7 @@ def drop_privileges(user: str, keeps: list[int], *, has_threads: bool = False) -
         os.setresgid(gid, gid, gid)
         os.setresuid(uid, uid, uid)
     wanted = Confinement(
-        reads=READS,
+        reads=[path for path in READS if os.access(path, os.R_OK)],
         network=True,
         threads=has_threads,
         keeps=keeps,

@@ -19,6 +19,7 @@ from precast.cli import issues
 from precast.cli.agent import agent_apply
 from precast.cli.agent import daemon as agent_daemon
 from precast.cli.agent import exec as agent_exec
+from precast.cli.agent import network as agent_network
 from precast.cli.console.files import read_secret
 from precast.cli.console.output import print_json
 from precast.cli.console.settings import add_settings, load_settings
@@ -39,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     agent_daemon.configure(parser, commands)
     agent_apply.configure(commands)
     agent_exec.configure(commands)
+    agent_network.configure(commands)
     enrol = commands.add_parser(
         "enrol",
         help="ask a server for this machine's certificate",

@@ -17,6 +17,7 @@ from lab.scripted_server import DEADLINE_S, AgentConnection, ScriptedServer
 from precast.agent.connection import record_exchange
 from precast.agent.connection.backoff import EndReason
 from precast.agent.connection.session import Session, SessionEnd
+from precast.agent.connection.websocket_client import DirectConnector
 from precast.agent.orders.collect_orders import CollectOrders
 from precast.agent.orders.registry import OrderRegistry, StoredOrder
 from precast.agent.orders.run_orders import RunOrders
@@ -88,7 +89,7 @@ class Agent:
 
     async def run(self) -> SessionEnd:
         async with asyncio.timeout(DEADLINE_S):
-            return await self.session.run(self.url, self.context)
+            return await self.session.run(self.url, DirectConnector(lambda: self.context))
 
     @asynccontextmanager
     async def connected(

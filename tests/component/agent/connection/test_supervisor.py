@@ -14,6 +14,7 @@ from lab.scripted_server import DEADLINE_S, ScriptedServer
 from precast.agent.connection import backoff
 from precast.agent.connection.session import Session
 from precast.agent.connection.supervisor import ConnectionSupervisor
+from precast.agent.connection.websocket_client import DirectConnector
 from precast.agent.identity.credentials import Credentials
 from precast.agent.orders.registry import OrderRegistry, StoredOrder
 from precast.agent.state.spool import Spool, SpoolLimits
@@ -34,7 +35,7 @@ class Node:
         self.session = Session(self.store, spool, orders, self, lambda: f"try{next(ids)}", "boot")
         self.has_checked = asyncio.Event()
         self.supervisor = ConnectionSupervisor(
-            self.session, self.store, Credentials(root), urls, "web1", self.has_checked.set
+            self.session, self.store, DirectConnector(Credentials(root).context), urls, "web1", self.has_checked.set
         )
 
     def on_welcome(self, url: str, welcome: Welcome) -> None:

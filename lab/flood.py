@@ -15,6 +15,7 @@ import secrets
 import socket
 import ssl
 import sys
+import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from precast.base import https
+from precast.wire.identity.tokens import EnrolmentSecret, PersonSecret
 
 # Connections of each kind that one source has at the same time.
 EACH = {"silent": 40, "half": 20, "garbage": 2, "idle": 20, "public": 6, "enrol": 3, "guess": 3}
@@ -45,7 +47,7 @@ class Flood:
     def __init__(self, host: str, port: int, authority: str) -> None:
         self._place = (host, port)
         self._context = https.trust_authority(authority)
-        self._request = _certificate_request()
+        self._request = make_certificate_request()
         self.outcomes: dict[str, Counter[str]] = {kind: Counter() for kind in EACH}
 
     async def run(self, kind: str, source: str) -> None:
@@ -79,12 +81,11 @@ class Flood:
         return await self._converse("public", source, [random.choice(requests) for _ in range(100)])
 
     async def _guess(self, source: str) -> str:
-        lines = "GET /v1/nodes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pcu1.{0}.{0}\r\n\r\n"
-        return await self._converse("guess", source, [lines.format(secrets.token_hex(8)).encode() for _ in range(100)])
+        lines = "GET /v1/nodes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n"
+        return await self._converse("guess", source, [lines.format(make_person_token()).encode() for _ in range(100)])
 
     async def _enrol(self, source: str) -> str:
-        token = f"pce1.{secrets.token_hex(8)}.{secrets.token_hex(16)}"
-        body = json.dumps({"request": self._request, "token": token}).encode()
+        body = json.dumps({"request": self._request, "token": make_enrolment_token()}).encode()
         head = (
             "POST /v1/enrolments HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"
@@ -131,7 +132,16 @@ async def _read_status(reader: asyncio.StreamReader) -> str:
     return head.split(b" ", 2)[1].decode()
 
 
-def _certificate_request() -> str:
+def make_enrolment_token() -> str:
+    """A token of the right form that no server has made."""
+    return str(EnrolmentSecret(str(uuid.uuid4()), secrets.token_bytes(32), "0" * 64))
+
+
+def make_person_token() -> str:
+    return str(PersonSecret(str(uuid.uuid4()), secrets.token_bytes(32)))
+
+
+def make_certificate_request() -> str:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "stranger")])
     request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())

@@ -46,7 +46,7 @@ class ServerProcess:
         line = self.popen.stdout.readline()
         if line.startswith("working as "):
             return port
-        if not line.startswith("serving on https://127.0.0.1:"):
+        if not line.startswith("serving on https://"):
             raise RuntimeError(f"the server did not start: {line}{self.log}")
         return int(line.rsplit(":", 1)[1])
 

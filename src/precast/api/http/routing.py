@@ -7,6 +7,8 @@ from urllib.parse import unquote
 from precast.api.http.routes import Route
 
 NO_PARAMETERS: dict[str, str] = {}
+# Longer than any path of ours, with every character encoded; decoding takes time, and anybody may ask for it.
+MAX_PATH_CHARS = 2_000
 
 
 class RouteMatch(NamedTuple):
@@ -36,6 +38,8 @@ class RouteTable:
         match = self._without_parameters.get((method, raw_path))
         if match is not None:
             return match
+        if len(raw_path) > MAX_PATH_CHARS:
+            return None
         parts = [unquote(part) for part in raw_path.split("/")]
         if "%" in raw_path and (match := self._without_parameters.get((method, "/".join(parts)))) is not None:
             return match

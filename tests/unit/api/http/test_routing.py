@@ -42,3 +42,13 @@ def test_unknown_path_has_no_route(address: str) -> None:
 
 def test_route_of_another_method_is_not_found() -> None:
     assert TABLE.find("POST", "/v1/nodes") is None
+
+
+def test_path_that_is_longer_than_any_of_ours_is_not_decoded() -> None:
+    assert TABLE.find("GET", "/v1/nodes/" + "%41" * 600) is not None
+    assert TABLE.find("GET", "/v1/nodes/" + "%41" * 700) is None
+
+
+def test_methods_of_a_path_are_those_of_its_routes() -> None:
+    assert TABLE.list_methods("/v1/nodes/web1") == ["GET"]
+    assert TABLE.list_methods("/v1/nothing") == []

@@ -25,6 +25,12 @@ NOT_WRITTEN = Issue(
     "cannot write {path}: {reason}",
     "the old file is unchanged; check the directory and the free space",
 )
+READABLE_SECRET = Issue(
+    "CLI-014",
+    Kind.DENIED,
+    "other users can read {path}, which contains a secret",
+    "run `chmod 600 {path}`, and if somebody may have read it, revoke the token and create another",
+)
 NO_SETTING = Issue(
     "CLI-020",
     Kind.INPUT,
@@ -35,7 +41,7 @@ NO_TOKEN = Issue(
     "CLI-028",
     Kind.INPUT,
     "neither a token nor the authority's fingerprint is given",
-    "give --token (or export PRECAST_ENROL_TOKEN=…), or --ca-fingerprint to let an operator decide on the request",
+    "give --token-file (or export PRECAST_ENROL_TOKEN=…), or --ca-fingerprint to let an operator decide on the request",
 )
 NO_AUTHORITY_FILE = Issue(
     "CLI-021",

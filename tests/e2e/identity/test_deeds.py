@@ -42,9 +42,10 @@ POST   /v1/collections                                facts.collect
 POST   /v1/deactivations                              node.deactivate
 POST   /v1/reactivations                              node.reactivate
 POST   /v1/environments/{environment}/versions        environment.deploy
-POST   /v1/environments/{environment}/rollbacks       environment.rollback
+POST   /v1/environments/{environment}/rollbacks       environment.deploy
 POST   /v1/environments/{environment}/policies        environment.policy
 POST   /v1/environments/{environment}/approvals       environment.approvals
+POST   /v1/environments/{environment}/signing         environment.signing
 POST   /v1/nodes/{node}/catalog/decision              catalog.compile
 POST   /v1/releases                                   catalog.release
 POST   /v1/rollbacks                                  catalog.rollback
@@ -64,7 +65,8 @@ POST   /v1/certificates/{node}/cleaning               certificate.clean
 POST   /v1/purges                                     node.purge
 """
 # These change nothing that anybody has to answer for: questions, records that nodes send about themselves, and content that has no
-# effect before somebody deploys it. A hook answers before it deploys, and the deployment has an entry: tests/e2e/code/test_hooks.py.
+# effect before somebody deploys it. A deployment from a repository is answered before it is done, and then has an entry:
+# tests/e2e/code/test_hooks.py.
 NO_DEEDS = {
     "POST /v1/targets",
     "POST /v1/queries",
@@ -74,6 +76,7 @@ NO_DEEDS = {
     "POST /v1/environments/{environment}/missing",
     "POST /v1/environments/{environment}/content",
     "POST /v1/hooks/{environment}",
+    "POST /v1/environments/{environment}/deployments",
 }
 # The tables of what people and nodes decide; others change by themselves, such as leases and the queue of work.
 TABLES = (
@@ -96,6 +99,7 @@ class Walk:
         self.server = server
         self.place = place
         self.done: dict[str, str] = {}
+        self.tables = TABLES
         self._database = server.data / "precast.db"
 
     def deed(
@@ -160,7 +164,7 @@ class Walk:
             return database.execute(statement).fetchall()
 
     def _state(self) -> dict[str, list[str]]:
-        return {table: sorted(map(repr, self._execute(f"SELECT * FROM {table}"))) for table in TABLES}
+        return {table: sorted(map(repr, self._execute(f"SELECT * FROM {table}"))) for table in self.tables}
 
     def _entries(self, actor: str) -> list[tuple[Any, ...]]:
         rows = self._execute("SELECT actor, action, target FROM audit ORDER BY chain, sequence")
@@ -281,6 +285,8 @@ def walk_catalogs(walk: Walk, people: dict[str, str]) -> None:
         walk.deed(
             f"POST /v1/approvals/{{request}}/{decision}", {"why": "so"}, token=token, actor=actor, request=request
         )
+    walk.deed("POST /v1/environments/{environment}/approvals", {"count": 0}, environment="production")
+    walk.deed("POST /v1/environments/{environment}/signing", {"required": "none"}, environment="production")
     walk.deed("POST /v1/environments/{environment}/policies", {"policy": "automatic"}, environment="production")
 
 
@@ -290,10 +296,13 @@ def until_staged(walk: Walk, before: str) -> str:
 
 
 def walk_jobs(walk: Walk, people: dict[str, str]) -> None:
-    job = walk.deed("POST /v1/runs", {"nodes": WEB1})
+    limits = {"away_s": 3600}  # the node is not connected, and the jobs wait for it
+    job = walk.deed("POST /v1/runs", {"nodes": WEB1, "limits": limits})
+    # From now on, the driver of jobs writes into these by itself.
+    walk.tables = tuple(table for table in TABLES if table not in ("run", "stream_record"))
     walk.deed("POST /v1/runs/{run}/stop", run=job["id"])
     eve = {"token": people["eve"], "actor": "person:eve"}
-    job = walk.deed("POST /v1/commands", {"nodes": WEB1, "argv": ["true"]}, **eve)
+    job = walk.deed("POST /v1/commands", {"nodes": WEB1, "argv": ["true"], "limits": limits}, **eve)
     walk.deed("POST /v1/commands/{run}/stop", run=job["id"], **eve)
 
 
@@ -310,7 +319,9 @@ def walk_browser(walk: Walk) -> None:
 def walk_ends(walk: Walk) -> None:
     walk.deed("POST /v1/certificates/{node}/revocation", {"why": "stolen"}, node="asked1")
     walk.deed("POST /v1/certificates/{node}/cleaning", {"why": "made again"}, node="web1")
-    walk.deed("POST /v1/purges", {"nodes": WEB1, "force": True})
+    # The purge of an active node is two deeds with an entry each: it is deactivated, and then deleted.
+    walk.deed("POST /v1/deactivations", {"nodes": WEB1})
+    walk.deed("POST /v1/purges", {"nodes": WEB1})
 
 
 def walk_authority(walk: Walk) -> None:

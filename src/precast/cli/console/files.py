@@ -3,6 +3,7 @@
 An output file is either complete or unchanged: it is written under another name in the same directory, synced, and renamed.
 """
 
+import os
 import stat
 import sys
 from pathlib import Path
@@ -12,6 +13,9 @@ from precast.base.spans import Source
 from precast.cli import issues
 
 LIMIT_BYTES = 64 * 1024 * 1024
+SECRET_BYTES = 64 * 1024
+# The rights of the group and of everybody else.
+OTHERS = 0o077
 
 
 def read_source(path: str, keeps_mark: bool = False) -> Source:
@@ -43,6 +47,29 @@ def read_bytes(path: str) -> bytes:
     if len(data) > LIMIT_BYTES:
         raise issues.TOO_LARGE.error(path=_display_name(path), limit_bytes=LIMIT_BYTES)
     return data
+
+
+def read_secret(path: str) -> str:
+    """The secret in a file, or with `-` on standard input, without blanks around it.
+
+    Raises NotFoundError CLI-010, InputError CLI-011 or CLI-012, DeniedError CLI-014 if other users can read the file.
+    """
+    try:
+        with open(sys.stdin.fileno() if path == "-" else path, "rb", closefd=path != "-") as file:
+            status = os.fstat(file.fileno())
+            # A pipe belongs to the two processes at its ends, whatever its mode.
+            if path != "-" and stat.S_ISREG(status.st_mode) and status.st_mode & OTHERS:
+                raise issues.READABLE_SECRET.error(path=path)
+            data = file.read(SECRET_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise issues.NO_FILE.error(path=path, reason=reason) from None
+    if len(data) > SECRET_BYTES:
+        raise issues.TOO_LARGE.error(path=_display_name(path), limit_bytes=SECRET_BYTES)
+    try:
+        return data.decode().strip()
+    except UnicodeDecodeError:
+        raise issues.NOT_TEXT.error(path=_display_name(path), reason="it is no token") from None
 
 
 def write_text(path: str, text: str) -> None:

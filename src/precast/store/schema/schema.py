@@ -96,7 +96,6 @@ class Schema:
     def apply_pending(self, up_to: int) -> Transaction[list[Migration]]:
         """Apply the migrations up to a number; `expand` as a transaction, for a restore that fills the tables in it."""
         yield LOCK()
-        yield CREATE()
         applied = yield from self._read_applied()
         self._refuse_unusable(applied)
         if not applied:
@@ -105,6 +104,8 @@ class Schema:
         pending = [
             migration for migration in self._migrations if migration.number not in done and migration.number <= up_to
         ]
+        if pending:  # otherwise nothing is created, so that a role without the right to create tables can open the database
+            yield CREATE()
         for migration in pending:
             for query in migration.expand_queries(self._database.dialect):
                 yield query()

@@ -86,6 +86,22 @@ attempt("change times", lambda: os.utime(room / "closed/file", (0, 0)))
     }
 
 
+def test_paths_that_cannot_be_reached_allow_nothing(room: Path) -> None:
+    (room / "file").touch()
+    (room / "closed").mkdir(0o000)
+    found = confined(
+        """
+room = Path(sys.argv[1])
+os.setresuid(*([65533] * 3)) if os.geteuid() == 0 else None
+confine(Confinement(reads=[room / "absent", room / "file" / "below", room / "closed" / "below", room / "file"]))
+attempt("read", (room / "file").read_bytes)
+""",
+        room,
+    )
+    (room / "closed").chmod(0o700)
+    assert found == {"read": "b''"}
+
+
 def test_programs_run_confined_and_cannot_touch_their_parent() -> None:
     shell = (
         "cat /etc/passwd && echo read; echo x > /tmp/precast-confined && echo written; kill -9 $PPID && echo killed; "

@@ -4,7 +4,6 @@ Later kernels know more rights (the ABI counts them); each is used where the ker
 `chown` and times of files: the filter of system calls refuses these to a process that writes nothing.
 """
 
-import contextlib
 import ctypes
 import os
 import stat
@@ -48,7 +47,7 @@ def abi() -> int:
 def restrict(
     reads: Iterable[Path], writes: Iterable[Path], *, may_connect: bool = False, may_execute: bool = False
 ) -> int:
-    """Restrict this thread and its future children for good; returns the ABI. Paths that do not exist allow nothing.
+    """Restrict this thread and its future children for good; returns the ABI. Paths that cannot be reached allow nothing.
 
     Raises OSError if the kernel has no Landlock. `no_new_privs` must be set.
     """
@@ -72,18 +71,15 @@ def restrict(
 
 
 def _allow(ruleset: int, path: Path, rights: int) -> None:
-    with contextlib.suppress(FileNotFoundError):
+    try:
         handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        try:
-            if not stat.S_ISDIR(os.fstat(handle).st_mode):
-                rights &= _OF_FILES
-            rule = _PathBeneath(rights, handle)
-            kernel.syscall(
-                _ADD_RULE,
-                ctypes.c_int(ruleset),
-                ctypes.c_int(_RULE_PATH_BENEATH),
-                ctypes.byref(rule),
-                ctypes.c_uint32(0),
-            )
-        finally:
-            os.close(handle)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return  # this process could not reach it anyway
+    try:
+        if not stat.S_ISDIR(os.fstat(handle).st_mode):
+            rights &= _OF_FILES
+        rule = ctypes.byref(_PathBeneath(rights, handle))
+        kind = ctypes.c_int(_RULE_PATH_BENEATH)
+        kernel.syscall(_ADD_RULE, ctypes.c_int(ruleset), kind, rule, ctypes.c_uint32(0))
+    finally:
+        os.close(handle)

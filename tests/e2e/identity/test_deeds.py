@@ -99,7 +99,7 @@ class Walk:
         self.server = server
         self.place = place
         self.done: dict[str, str] = {}
-        self.tables = TABLES
+        self.tables: tuple[str, ...] = TABLES
         self._database = server.data / "precast.db"
 
     def deed(
@@ -301,9 +301,9 @@ def walk_jobs(walk: Walk, people: dict[str, str]) -> None:
     # From now on, the driver of jobs writes into these by itself.
     walk.tables = tuple(table for table in TABLES if table not in ("run", "stream_record"))
     walk.deed("POST /v1/runs/{run}/stop", run=job["id"])
-    eve = {"token": people["eve"], "actor": "person:eve"}
-    job = walk.deed("POST /v1/commands", {"nodes": WEB1, "argv": ["true"], "limits": limits}, **eve)
-    walk.deed("POST /v1/commands/{run}/stop", run=job["id"], **eve)
+    command = {"nodes": WEB1, "argv": ["true"], "limits": limits}
+    job = walk.deed("POST /v1/commands", command, token=people["eve"], actor="person:eve")
+    walk.deed("POST /v1/commands/{run}/stop", token=people["eve"], actor="person:eve", run=job["id"])
 
 
 def walk_browser(walk: Walk) -> None:

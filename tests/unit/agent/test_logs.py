@@ -62,3 +62,14 @@ def test_log_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match="cannot log to") as caught:
         logs.set_up("info", tmp_path / "log" / "agent.log", {})
     assert caught.value.code == "AGENT-015"
+
+
+def test_log_file_is_not_for_everybody_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        logs.set_up("info", tmp_path / "log/agent.log", {})
+    finally:
+        os.umask(before)
+        logs.set_up("info", None, {})
+    assert (tmp_path / "log/agent.log").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "log").stat().st_mode & 0o777 == 0o755

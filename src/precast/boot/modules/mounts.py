@@ -175,12 +175,13 @@ def _make_swap(context: ModuleContext, settings: Mapping[str, Any]) -> str | Non
     if size <= 0:
         return None
     if not context.exists(path):
-        context.require_programs(f"making the swap file {path}")
         directory = path.rpartition("/")[0]
-        context.make_directories(directory)
+        # The programs that make it follow links, and whoever puts one there could have any file overwritten.
         if (reason := safe_reads.find_distrust(safe_reads.node_parents(context.machine), directory)) is not None:
             context.warn(f"the swap file {path} is not made: {reason}")
             return None
+        context.require_programs(f"making the swap file {path}")
+        context.make_directories(directory)
         argv = ["/bin/sh", "-c", _SWAP, "sh", path, str(max(1, size >> 20))]
         context.must_run(argv, what=f"make the swap file {path} of {size >> 20} MiB", deadline_s=600)
     return path

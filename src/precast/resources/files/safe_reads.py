@@ -82,9 +82,9 @@ def find_distrust(parents: ParentCache, path: str) -> str | None:
     while True:
         status = find_status(parents, path or "/", is_followed=True)
         if status is not None and status.st_uid not in trusted:
-            return f"{path} belongs to user {status.st_uid}"
+            return f"{path or '/'} belongs to user {status.st_uid}"
         if status is not None and is_writable_by_others(status) and not status.st_mode & stat.S_ISVTX:
-            return f"{path} can be written by other users"
+            return f"{path or '/'} can be written by other users"
         if not path.strip("/"):
             return None
         path = path.rstrip("/").rpartition("/")[0]
@@ -186,6 +186,9 @@ class BoundedFile(io.FileIO):
         super().__init__(handle, "rb")
         self._path = path
         self._left = self._max_bytes = max_bytes
+        if os.fstat(handle).st_size > max_bytes:  # a sparse file of any size costs its owner nothing
+            self.close()
+            raise issues.TOO_LARGE.error(path=path, limit_bytes=max_bytes)
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is None or size < 0:

@@ -185,3 +185,34 @@ def test_command_that_is_to_run_once_runs_once(tmp_path: Path) -> None:
         ran = commands(tmp_path / "boot/instances", config)
         assert ran.errors == {}
     assert (tmp_path / "out").read_text() == "x\n" * 3
+
+
+@AS_ROOT
+@pytest.mark.parametrize(
+    "name", ["var/lib/cloud", "var/lib/cloud/scripts/per-boot", "var/lib/cloud/scripts/per-boot/run"]
+)
+@pytest.mark.parametrize("way", ["owner", "group", "others"])
+def test_script_of_the_image_that_others_can_change_is_not_run(root: Path, name: str, way: str) -> None:
+    place = root / "var/lib/cloud/scripts/per-boot"
+    place.mkdir(parents=True)
+    (place / "run").write_text("#!/bin/sh\n")
+    (place / "run").chmod(0o755)
+    if way == "others":
+        (root / name).chmod(0o757)
+    else:
+        os.chown(root / name, 1234 if way == "owner" else 0, 1234)
+        (root / name).chmod(0o775)
+    ran = scratch.run({}, root, only=("scripts_boot",))
+    assert ran.errors == {}
+    assert [warning for warning in ran.warnings if f"/{name} " in warning and "is not run" in warning]
+
+
+@AS_ROOT
+def test_swap_file_is_not_made_where_another_user_could_put_a_link(root: Path) -> None:
+    (root / "home/eve").mkdir()
+    os.chown(root / "home/eve", 1234, 1234)
+    (root / "home/eve/swap").symlink_to("/etc/cron.d/new")
+    os.lchown(root / "home/eve/swap", 1234, 1234)
+    ran = scratch.run({"swap": {"filename": "/home/eve/swap", "size": "1M"}}, root, only=("mounts",))
+    assert "the swap file /home/eve/swap is not made: /home/eve belongs to user 1234" in ran.warnings
+    assert not (root / "etc/cron.d").exists()

@@ -67,7 +67,7 @@ class SeparateSite:
         self.signer: subprocess.Popen[bytes] | None = None
 
     def start_signer(self, *words: str) -> None:
-        argv = [PRECAST, "signer", "--data", self.signer_data, "--socket", self.socket, *words]
+        argv: list[str | Path] = [PRECAST, "signer", "--data", self.signer_data, "--socket", self.socket, *words]
         self.signer = subprocess.Popen(
             as_user(SIGNER_UID, [*argv, "--client", str(SERVER_UID)]),
             stdin=subprocess.DEVNULL,

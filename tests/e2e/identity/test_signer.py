@@ -135,7 +135,7 @@ def test_site_with_two_users_enrols_and_survives_a_restart_of_the_signer(
 
 @needs_two_users
 def test_admin_token_is_made_by_root_and_not_by_the_servers_user(separate: SeparateSite) -> None:
-    words = ["server", "admin", "--data", separate.server_data, "--signer", separate.socket]
+    words: list[str | Path] = ["server", "admin", "--data", separate.server_data, "--signer", separate.socket]
     as_server = subprocess.run(
         as_user(SERVER_UID, [PRECAST, *map(str, words)]),
         capture_output=True,

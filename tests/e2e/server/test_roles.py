@@ -221,4 +221,6 @@ def _source(module: Any) -> str:
 
 
 def _processes_below(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    """The processes that a server has started besides its signer."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [child for child in children if b"\0signer\0" not in Path(f"/proc/{child}/cmdline").read_bytes()]

@@ -70,3 +70,17 @@ def test_serial_is_hex_as_tls_prints_it_without_leading_zeros(authority: Authori
     text = certificates.serial_text(signed)
     assert int(text, 16) == signed.serial_number
     assert text == text.lower().lstrip("0")
+
+
+def test_node_certificate_names_the_list_of_revocations_only_if_it_has_an_address(authority: Authority) -> None:
+    wanted = certificates.read_request(request("web1"))
+    plain, named = (
+        authority.sign_node(wanted, NOW, {}),
+        authority.sign_node(wanted, NOW, {}, "http://pki.example.com/a.crl"),
+    )
+    with pytest.raises(x509.ExtensionNotFound):
+        plain.extensions.get_extension_for_class(x509.CRLDistributionPoints)
+    ((place,),) = [
+        each.full_name or [] for each in named.extensions.get_extension_for_class(x509.CRLDistributionPoints).value
+    ]
+    assert place.value == "http://pki.example.com/a.crl"

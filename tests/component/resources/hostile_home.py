@@ -27,7 +27,7 @@ SECRET = "TOP-SECRET-4711"
 # Lines that each of the editors takes for one of its own entries.
 SECRET_TEXT = f"""[section]
 setting = {SECRET}
-10.0.0.1 {SECRET} secret
+10.0.0.1 secrethost {SECRET}
 /dev/{SECRET} /mnt/secret ext4 {SECRET} 0 0
 secret ssh-rsa {SECRET}
 ssh-rsa {SECRET} kim

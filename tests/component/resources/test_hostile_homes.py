@@ -191,7 +191,7 @@ ACTS: dict[str, Act] = {
     "file_line": resource("file_line", line="new", after="setting"),
     "file_line absent": resource("file_line", ensure="absent", match="setting", match_for_absence=True),
     "ini_setting": resource("ini_setting", section="section", setting="setting", value="new"),
-    "host": resource("host", SECRET.lower(), "target", name=SECRET, ip="10.0.0.9"),
+    "host": resource("host", "secrethost", "target", ip="10.0.0.9"),
     "mount": mounted,
     "sshkey": resource("sshkey", "secret", "target", type="ssh-rsa", key="new"),
     "ssh_authorized_key": resource("ssh_authorized_key", "kim", "target", user="eve", type="ssh-rsa", key=KEY),

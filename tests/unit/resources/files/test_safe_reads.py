@@ -16,8 +16,8 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of sev
 BOB = 4711
 
 
-def read(path: Path, **options: int) -> bytes | None:
-    content = safe_reads.read_file(safe_reads.root_parents(""), str(path), **options)
+def read(path: Path, max_bytes: int = safe_reads.MAX_BYTES) -> bytes | None:
+    content = safe_reads.read_file(safe_reads.root_parents(""), str(path), max_bytes=max_bytes)
     return None if content is None else content.data
 
 

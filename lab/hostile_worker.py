@@ -2,11 +2,12 @@
 
 `python -m lab.hostile_worker serve DIRECTORY` is a server that has secrets (in its environment, in an open file, in files that only its
 user reads), listens on sockets, and starts the hostile worker exactly as a server starts a compile worker. It prints what the worker
-achieved, as JSON: each attempt with "refused" or with what it got.
+achieved, as JSON: each attempt with "refused", "nothing there", or with what it got.
 """
 
 import asyncio
 import ctypes
+import errno
 import json
 import mmap
 import os
@@ -88,9 +89,19 @@ def attack(self: worker.Worker) -> None:
 def _attempt(make: Callable[[], object]) -> str:
     try:
         got = make()
-    except (OSError, ValueError, RuntimeError) as error:
-        return f"refused: {type(error).__name__}"
+    except OSError as error:
+        # Only these two are a refusal by the kernel; any other error means that the attempt itself was wrong.
+        is_refused = error.errno in (errno.EPERM, errno.EACCES)
+        return "refused" if is_refused else f"failed: {errno.errorcode.get(error.errno or 0, '?')}"
+    except NothingFoundError:
+        return "nothing there"
+    except ValueError as error:  # as Python reports a refused limit
+        return "refused" if "not allowed" in str(error) else f"failed: {error}"
     return f"got: {got!r}"[:200]
+
+
+class NothingFoundError(Exception):
+    """The place that was searched does not have the password."""
 
 
 def _attempts(targets: dict[str, Any]) -> dict[str, Callable[[], object]]:
@@ -147,7 +158,7 @@ def _fork() -> int:
 
 def _find(place: object) -> str:
     if PASSWORD not in str(place):
-        raise ValueError("not there")
+        raise NothingFoundError
     return "the password"
 
 

@@ -41,6 +41,7 @@ def match_node(matchers: tuple[str, ...], certname: str) -> Answer:
     return _choose(_prepare(matchers), certname)
 
 
+@functools.lru_cache(maxsize=16_384)
 def match_node_in_linear_time(matchers: tuple[str, ...], certname: str) -> Answer:
     """The same as `match_node`. Raises NotLinearError instead of taking long."""
     prepared = _prepare(matchers)

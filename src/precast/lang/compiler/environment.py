@@ -15,7 +15,7 @@ from precast.lang.issues import compiler as issues
 from precast.lang.settings import Settings
 
 FILE = "environment.conf"
-_LINE = re.compile(r"\s*([\w-]+)\s*=\s*(.*?)\s*\Z")
+_NAME = re.compile(r"[\w-]+")
 # Settings that Puppet accepts and a compile ignores, with the reason.
 _WITHOUT_EFFECT = {
     "config_version": "no command is run: the version of a catalog is its digest",
@@ -55,8 +55,12 @@ def remarks(inputs: Inputs) -> list[tuple[str, str]]:
 
 def _values(text: str) -> list[tuple[str, str]]:
     """The pairs of `name = value` lines; a comment begins with # at the start of a line or after a blank."""
-    lines = (re.sub(r"(?:^|\s)#.*", "", line) for line in text.splitlines())
-    return [(match[1], match[2].strip("'\"")) for line in lines if (match := _LINE.match(line)) is not None]
+    pairs = (re.sub(r"(?:^|\s)#.*", "", line).partition("=") for line in text.splitlines())
+    return [
+        (name.strip(), value.strip().strip("'\""))
+        for name, sign, value in pairs
+        if sign and _NAME.fullmatch(name.strip())
+    ]
 
 
 def _module_path(inputs: Inputs, settings: Settings, given: str) -> tuple[str, ...]:

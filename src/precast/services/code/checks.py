@@ -21,6 +21,10 @@ DEADLINE_S = 240.0
 MAX_OUT_BYTES = 4 * 1024 * 1024
 # A larger file is not code that a person wrote, so it is refused.
 MAX_CODE_BYTES = 8 * 1024 * 1024
+# The server itself reads an environment.conf, so it is small.
+MAX_SETTINGS_BYTES = 64 * 1024
+MAX_MODULE_PATHS = 100
+MAX_WILDCARDS = 10
 
 Content = Callable[[str], Awaitable[bytes]]
 
@@ -40,6 +44,8 @@ def check_settings(tree: FileTree, text: bytes) -> list[str]:
 
     Raises InputError for settings that no compile could use.
     """
+    if len(text) > MAX_SETTINGS_BYTES or text.count(b":") > MAX_MODULE_PATHS or text.count(b"*") > MAX_WILDCARDS:
+        raise issues.BAD_SETTINGS.error(size=MAX_SETTINGS_BYTES, paths=MAX_MODULE_PATHS, wildcards=MAX_WILDCARDS)
     files = FileStore(TreeFiles(tree, lambda _: text))
     inputs = Inputs(NodeAnswers(NodeData.local("localhost", {}), files))
     outside = [path for path in with_environment(inputs, Settings()).module_path if path.startswith(("/", "../"))]

@@ -204,7 +204,7 @@ class EnvironmentService:
             return []
         text = await self._content.read(file.digest) if file.size <= code_checks.MAX_CODE_BYTES else b"\xff"
         try:
-            return code_checks.check_settings(tree, text)
+            return await asyncio.to_thread(code_checks.check_settings, tree, text)
         except PrecastError as error:
             line = f"{SETTINGS}: error: {error.message} [{error.code}]"
             raise issues.BROKEN_TREE.error(environment=name, count=1, problems=line) from None

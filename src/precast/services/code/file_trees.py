@@ -153,7 +153,7 @@ def _walk(root: Path, folder: Path, prefix: str, depth: int) -> Iterator[tuple[s
         path = f"{prefix}{entry.name}"
         target = Path(entry.path)
         if entry.is_symlink():
-            target = target.resolve()
+            target = _resolve_link(path, target)
             if not target.is_relative_to(root) or not target.exists() or LEFT_OUT & set(target.relative_to(root).parts):
                 raise issues.BAD_TREE.error(reason=f"the link {path} points outside the directory, or to nothing")
         if target.is_dir():
@@ -162,6 +162,13 @@ def _walk(root: Path, folder: Path, prefix: str, depth: int) -> Iterator[tuple[s
             yield path, target
         else:
             raise issues.BAD_TREE.error(reason=f"{path} is neither a file nor a directory")
+
+
+def _resolve_link(path: str, link: Path) -> Path:
+    try:
+        return link.resolve()
+    except RuntimeError:  # a link that leads to itself
+        raise issues.BAD_TREE.error(reason=f"the link {path} leads to itself") from None
 
 
 def _read_file(path: str, place: Path) -> TreeFile:

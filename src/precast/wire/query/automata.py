@@ -142,6 +142,7 @@ class Automaton:
         self._start = self._build(part, _ACCEPT)
         self.steps = 0
         self._clear()
+        self._is_anchored = self._find_anchor()
 
     @property
     def size(self) -> int:
@@ -151,6 +152,8 @@ class Automaton:
     def matches(self, text: str) -> bool:
         """Whether any part of the text matches. Raises TooManySteps if there is a meter."""
         step = self._first
+        # Nothing can begin later in a text of one line if a match begins only where a line does.
+        ends_early = self._is_anchored and "\n" not in text
         for char in _characters(text):
             try:
                 after = step.moves[char]
@@ -158,6 +161,8 @@ class Automaton:
                 after = self._move(step, char)
             if after is None:
                 return True
+            if ends_early and not after.reached:
+                return False
             step = after
         return False
 
@@ -170,7 +175,7 @@ class Automaton:
         found: _Slots | None = None
         before: _Before = "start"
         for at, char in enumerate(_characters(text)):
-            if found is None:
+            if found is None and (not self._is_anchored or before in ("start", "newline")):
                 threads.append((self._start, (at, *empty[1:])))
             threads, found_here = self._advance(threads, before, char, at)
             found = found_here or found
@@ -209,6 +214,20 @@ class Automaton:
         else:
             step.moves[char] = after
         return after
+
+    def _find_anchor(self) -> bool:
+        """Whether a match can begin only at the beginning of a line or of the text."""
+        seen: set[int] = set()
+        waiting = [self._start]
+        while waiting:
+            number = waiting.pop()
+            state = self._states[number]
+            if number == _ACCEPT or state.test is not None:
+                return False
+            if number not in seen and state.place not in ("text_start", "line_start"):
+                waiting += state.after
+            seen.add(number)
+        return True
 
     def _spread(self, step: _Step, char: str) -> set[int]:
         """All states that are reached without reading a character. A match may begin at every character."""

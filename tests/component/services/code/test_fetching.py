@@ -169,7 +169,7 @@ async def test_repository_of_very_many_files_is_stopped(site: Site) -> None:
     assert "300 files" in (await site.refused(FetchLimits(files=300))).message
 
 
-@pytest.mark.parametrize("target", ["/etc/passwd", "../../secret", "../git/config", "missing"])
+@pytest.mark.parametrize("target", ["/etc/passwd", "../../secret", "../git/config", "missing", "link"])
 async def test_link_that_leaves_the_repository_is_refused(site: Site, target: str) -> None:
     site.commit("code", {"a.pp": SITE}, {"link": target})
     assert (await site.refused()).code == "ENV-002"

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
+from precast.lang.compiler.environment import _values
 from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import Inputs
 from precast.lang.node_answers import NodeAnswers, NodeData
@@ -104,3 +105,8 @@ def test_path_outside_the_environment_is_an_error(conf: str, code: str) -> None:
     with pytest.raises(CompileFailure) as failed:
         compiled({"environment.conf": conf})
     assert failed.value.error.code == code
+
+
+def test_line_of_blanks_is_read_in_linear_time() -> None:
+    # An expression that ends in blanks before the end of the line would take hours for this one.
+    assert _values(f"manifest = {' ' * 1_000_000}x\n") == [("manifest", "x")]

@@ -47,5 +47,5 @@ def refuse_escaping_links(name: str, directory: Path) -> None:
 def _target(path: Path) -> Path:
     try:
         return path.resolve()
-    except RuntimeError:  # a link that points to itself
+    except (RuntimeError, OSError):  # a link that points to itself, or to a name that no file can have
         return Path("/")

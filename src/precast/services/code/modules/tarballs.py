@@ -2,15 +2,14 @@
 
 import copy
 import tarfile
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from precast.lang.ruby.declarations.puppetfile import ModuleSource
 from precast.lang.values.versions import SemVer
-from precast.services.code.archives import unpack
+from precast.services.code.archives import open_archive, unpack
 from precast.services.code.modules import issues
-
-_MOST_BYTES: Final = 512 * 1024 * 1024
 
 
 class Tarballs:
@@ -42,9 +41,9 @@ class Tarballs:
                 name=module.name, place=str(path.parent), full_name=module.full_name, version=version
             )
         try:
-            with tarfile.open(path, "r:gz") as archive:
+            with path.open("rb") as file, open_archive(file) as archive:
                 unpack(archive, _members_below_top(archive), target)
-        except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+        except (tarfile.TarError, zlib.error, OSError, EOFError, ValueError) as error:
             raise issues.BAD_TARBALL.error(name=module.name, path=str(path), reason=str(error)) from None
 
     def _place(self, module: ModuleSource) -> Path:
@@ -53,23 +52,25 @@ class Tarballs:
         return self._directory
 
 
-def _members_below_top(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
-    """The members below the single top directory, with names relative to it. Raises ValueError for several tops or too many bytes."""
-    members = [member for member in archive.getmembers() if member.name.strip("./")]
-    tops = {member.name.removeprefix("./").split("/")[0] for member in members}
-    if len(tops) != 1 or sum(member.size for member in members) > _MOST_BYTES:
-        raise ValueError("it must contain one directory of at most 512 MiB")
-    top = tops.pop()
-    relative: list[tarfile.TarInfo] = []
-    for member in members:
+def _members_below_top(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """The members below the single top directory, with names relative to it. Raises ValueError for several tops."""
+    top: str | None = None
+    for member in archive:
+        if not member.name.strip("./"):
+            continue
+        first = member.name.removeprefix("./").split("/")[0]
+        top = first if top is None else top
+        if first != top:
+            raise ValueError("it must contain one directory")
         if not (name := _below(member.name, top)):
             continue
         renamed = copy.copy(member)
         renamed.name = name
         if renamed.islnk():
             renamed.linkname = _below(renamed.linkname, top)
-        relative.append(renamed)
-    return relative
+        yield renamed
+    if top is None:
+        raise ValueError("it is empty")
 
 
 def _below(name: str, top: str) -> str:

@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from demo import catalogs, facts, runs
+from demo import catalogs, facts, runs, trust
 from demo.presenter import PRECAST, DemoFailed, Presenter
 
 NODES = ("web1", "web2", "db1")
@@ -24,6 +24,7 @@ def show(presenter: Presenter) -> None:
         presenter.run("audit", "--limit", "4")
         facts.show(presenter, url, NODES)
         catalogs.show(presenter, url, ("web1", "db1"))
+        trust.show(presenter, "web1")
         runs.show(presenter, url, ("app1", "db1", "web1"))
     presenter.environment = {}
 

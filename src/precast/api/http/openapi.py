@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from precast.api.http import issues
-from precast.api.http.routes import Content, Document, Page, Route, Routes, Text
+from precast.api.http.routes import Content, Document, Media, Page, Route, Routes, Text
 from precast.base.errors import CONSEQUENCES, Issue, Kind
 from precast.store import issues as store_issues
 
@@ -39,7 +39,11 @@ def describe(routes: Routes) -> dict[str, Any]:
     listed = list(routes)
     types = [
         Problem,
-        *(route.answer for route in listed if route.answer not in (Text, Page, Content)),
+        *(
+            route.answer
+            for route in listed
+            if route.answer not in (Text, Page, Content) and not isinstance(route.answer, Media)
+        ),
         *(route.body for route in listed if route.body),
     ]
     _, schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
@@ -98,6 +102,9 @@ def _answer(route: Route) -> dict[str, Any]:
                 "content": _BYTES,
             },
         }
+    if isinstance(route.answer, Media):
+        schema = {"type": "string", "format": "binary"}
+        return {"200": {"description": "The file.", "content": {route.answer.media_type: {"schema": schema}}}}
     if route.answer is Text:
         return {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
     if route.answer is Page:

@@ -117,6 +117,12 @@ class Content:
     """Marks a request or answer whose body is plain bytes."""
 
 
+class Media(NamedTuple):
+    """Declares an answer that is a file of this media type."""
+
+    media_type: str
+
+
 Handler = Callable[[Call], Awaitable[Any]]
 HandlerMethod = TypeVar("HandlerMethod", bound=Callable[..., Awaitable[Any]])
 # The attribute of a handler method that holds its declaration.

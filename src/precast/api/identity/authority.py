@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from precast.api.http.routes import ADMIN, PUBLIC, VIEWER, Call, Content, route
+from precast.api.http.routes import ADMIN, PUBLIC, VIEWER, Call, Media, route
 from precast.services.identity import issues as identity_issues
 from precast.services.identity.crl import CrlService
 from precast.services.identity.rotation import RotationService
@@ -10,6 +10,7 @@ from precast.services.identity.signer.client import SignerClient
 from precast.wire.identity.bodies import AuthorityBody, RetireBody, RotateBody, RotationBody
 
 _CACHED = {"Cache-Control": "public, max-age=60"}
+_DER, _PEM = "application/pkix-crl", "application/x-pem-file"
 
 
 class AuthorityApi:
@@ -29,23 +30,23 @@ class AuthorityApi:
         "/v1/crl",
         PUBLIC,
         "The certificates that are revoked (X.509 CRL, DER)",
-        Content,
+        Media(_DER),
         errors=(identity_issues.SIGNER_UNAVAILABLE,),
     )
     async def read_crl(self, call: Call) -> web.Response:
-        return web.Response(body=await self._crl.read(), content_type="application/pkix-crl", headers=_CACHED)
+        return web.Response(body=await self._crl.read(), content_type=_DER, headers=_CACHED)
 
     @route(
         "GET",
         "/v1/crl.pem",
         PUBLIC,
         "The certificates that are revoked (X.509 CRL, PEM)",
-        Content,
+        Media(_PEM),
         errors=(identity_issues.SIGNER_UNAVAILABLE,),
     )
     async def read_crl_pem(self, call: Call) -> web.Response:
         body = (await self._crl.read_pem()).encode()
-        return web.Response(body=body, content_type="application/x-pem-file", headers=_CACHED)
+        return web.Response(body=body, content_type=_PEM, headers=_CACHED)
 
     @route("GET", "/v1/authority/rotation", VIEWER, "The progress of a rotation of the authority", RotationBody)
     async def show_rotation(self, call: Call) -> RotationBody:

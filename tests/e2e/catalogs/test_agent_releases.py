@@ -91,11 +91,15 @@ def test_policy_lets_a_release_be_applied_within_seconds_and_an_older_one_is_ref
         assert (agent.root / "etc/motd").read_text().startswith("Welcome to apply1.")
 
         # The operator revokes the policy; then the server's database is restored to a state before that.
+        with closing(sqlite3.connect(fleet.site.directory / "precast.db", timeout=30)) as database:
+            row = "SELECT enforce, serial, seal FROM node_policy WHERE node = 'apply1'"
+            ((enforce, serial, seal),) = database.execute(row).fetchall()
+        assert (enforce, serial) == ("always", allowed["policy"]["serial"])
         fleet.site.run("node", "policy", "set", "apply1", "--enforce", "never")
         agent.until(lambda status: status["policy"]["enforce"] == "never")
         with closing(sqlite3.connect(fleet.site.directory / "precast.db", timeout=30)) as database, database:
-            values = ("always", allowed["policy"]["serial"], "apply1")
-            database.execute("UPDATE node_policy SET enforce = ?, serial = ? WHERE node = ?", values)
+            values = (enforce, serial, seal, "apply1")
+            database.execute("UPDATE node_policy SET enforce = ?, serial = ?, seal = ? WHERE node = ?", values)
         replayed = subprocess.run(
             [PRECAST, "agent", "fetch", "--url", fleet.site.url, "--root", str(agent.root)],
             capture_output=True,

@@ -168,6 +168,17 @@ def boot_output(home: HostileHome, path: str) -> list[str]:
     return [*context.outcome.changes, *context.outcome.warnings]
 
 
+def boot_apt(home: HostileHome, path: str) -> list[str]:
+    """The file of a package source, whose name gets a suffix."""
+    if home.target.is_symlink() or home.target.exists():
+        named = home.target.with_suffix(".list")
+        if not home.target.parent.is_symlink():
+            home.target.rename(named)
+    (home.base / "etc/apt").mkdir()
+    sources = {"new": {"source": "deb http://x y main", "filename": f"{path}.list"}}
+    return module("apt", lambda _: {"apt": {"sources": sources}})(home, path)
+
+
 # Each act reads or writes the attacked path. The name begins with the resource type, or with "boot" and the module.
 ACTS: dict[str, Act] = {
     "file content": resource("file", "x", content="new\n", owner=EVE),
@@ -208,6 +219,17 @@ ACTS: dict[str, Act] = {
         "write_files",
         lambda path: {"write_files": [{"path": path, "content": "n", "append": True, "owner": "eve:eve"}]},
     ),
+    "boot write_files_deferred append": module(
+        "write_files_deferred",
+        lambda path: {"write_files": [{"path": path, "content": "new", "append": True, "defer": True}]},
+    ),
+    "boot ssh": module("ssh", lambda _: {"users": [{"name": "eve"}], "ssh_authorized_keys": [f"ssh-rsa {KEY} kim"]}),
+    "boot apt": boot_apt,
+    "boot ntp": module(
+        "ntp",
+        lambda path: {"ntp": {"ntp_client": "chrony", "config": {"confpath": path, "template": "server x"}}},
+    ),
+    "boot rsyslog": module("rsyslog", lambda path: {"rsyslog": {"configs": [{"filename": path, "content": "new"}]}}),
     "boot output": boot_output,
     "boot random_seed": module("random_seed", lambda path: {"random_seed": {"file": path, "data": b"abc"}}),
     "boot injected_files": module(
@@ -362,6 +384,26 @@ WITHOUT_PATHS = {
     "schedule": "organises",
     "service": "runs the init system",
 }
+
+
+# Modules of boot that read and write only files of the system below directories of root, or none.
+MODULES_WITHOUT_PATHS = {
+    "boothooks", "bootcmd", "ca_certs", "disable_ec2_metadata", "disk_setup", "etc_hosts", "final_message",
+    "frequencies", "fs_setup", "groups", "group_members", "hostname", "keyboard", "locale", "lxd", "mounts",
+    "network", "packages", "passwords", "phone_home", "platform_certificates", "post_password", "power_state",
+    "precast", "reboot_if_required", "report_ready", "resolv_conf", "root_growth", "runcmd", "scripts",
+    "scripts_after_runcmd", "scripts_boot", "scripts_instance", "scripts_once", "scripts_vendor", "snap",
+    "timezone", "zypper",
+}  # fmt: skip
+# Modules that use the function of another row: the keys of a user; a file in a directory of the site's choice. The swap file of mounts has
+# a test of its own beside those of boot's modules.
+SAME_AS = {"ssh_import_id": "boot users", "yum_repos": "boot rsyslog"}
+
+
+def test_every_module_of_boot_has_a_row() -> None:
+    covered = {name.split()[1].rstrip(",") for name in ACTS if name.startswith("boot ")} | set(SAME_AS)
+    assert covered | MODULES_WITHOUT_PATHS == {each.name for each in list_modules()}
+    assert not covered & MODULES_WITHOUT_PATHS
 
 
 def test_every_resource_type_has_a_row() -> None:

@@ -1,8 +1,9 @@
 """Routes about approvals. A token for some environments sees and decides the requests of these."""
 
-from precast.api.http.routes import OWN, Call, Person, person, route
+from precast.api.http.routes import OWN, Call, person, route
 from precast.services.approvals import issues
 from precast.services.approvals.approvals import ApprovalService, Participant
+from precast.services.identity.people import Person
 from precast.services.issues import BAD_VALUE, UNPRINTABLE
 from precast.wire.approvals.bodies import ApprovalView, DecisionBody
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import yaml  # type: ignore[import-untyped]
 
 MAX_ALIASES = 32
+MAX_VALUES = 100_000
 # The exceptions that `load` raises for invalid YAML.
 BAD_YAML = (yaml.YAMLError, ValueError, RecursionError, LookupError, TypeError)
 
@@ -33,5 +34,19 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
 
 
 def load(text: str) -> Any:
-    """Load the value of one document. Raises one of BAD_YAML."""
-    return yaml.load(text, _Loader)  # noqa: S506 - it is a SafeLoader
+    """Load the value of one document. Raises one of BAD_YAML, also if its aliases stand for too many values."""
+    value = yaml.load(text, _Loader)  # noqa: S506 - it is a SafeLoader
+    if _weigh(value, {}) > MAX_VALUES:
+        raise yaml.YAMLError(f"more than {MAX_VALUES} values, with its aliases")
+    return value
+
+
+def _weigh(value: Any, known: dict[int, int]) -> int:
+    """The number of values that a value expands to; one that aliases share is counted as often as it is named, but weighed once."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = MAX_VALUES + 1  # in case it contains itself
+        items = [*value.keys(), *value.values()] if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_weigh(item, known) for item in items)
+    return known[id(value)]

@@ -16,7 +16,7 @@ from precast.cli.code.uploads import UploadResult, upload
 from precast.cli.console.client import Client, add_connection, connect, segment
 from precast.cli.console.output import print_json
 from precast.services.code import git_sources, issues, puppetfile_modules
-from precast.services.code.address_policy import PERSONAL
+from precast.services.code.address_policy import OWN_REPOSITORY, PERSONAL
 from precast.services.code.file_trees import read_directory
 from precast.services.code.git_program import Git
 from precast.wire.code.environments import DeployAnswer, DeployBody
@@ -80,9 +80,8 @@ def _deploy_from_repository(client: Client, environment: str) -> DeployAnswer:
 def _fetch(repository: str, ref: str, workspace: Path) -> _CodeSource:
     if Path(repository).is_dir():
         repository = str(Path(repository).absolute())
-    git = Git(PERSONAL)
-    checkout = git_sources.check_out(git, repository, ref, workspace)
-    puppetfile_modules.install_modules(checkout.place, workspace / "modules", git)
+    checkout = git_sources.check_out(Git(OWN_REPOSITORY), repository, ref, workspace)
+    puppetfile_modules.install_modules(checkout.place, workspace / "modules", Git(PERSONAL))
     return _CodeSource(checkout.place, f"{redact_address(repository)} {ref}", checkout.commit)
 
 

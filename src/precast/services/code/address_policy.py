@@ -34,6 +34,8 @@ class AddressPolicy(msgspec.Struct, frozen=True):
     is_personal: bool = False
 
 
+# A person deploys from a path, or over a connection that nobody can change; modules of theirs may also come otherwise.
+OWN_REPOSITORY = AddressPolicy(is_personal=True)
 PERSONAL = AddressPolicy(("https", "http", "ssh", "git"), is_personal=True)
 
 

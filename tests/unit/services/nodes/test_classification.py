@@ -173,3 +173,12 @@ async def test_failing_external_classifier_is_reported(
 async def test_missing_external_classifier_is_reported(tmp_path: Path) -> None:
     with pytest.raises(EncError, match="could not be started"):
         await ask(tmp_path / "nowhere", "web1")
+
+
+def test_answer_whose_aliases_stand_for_any_number_of_values_is_refused() -> None:
+    base = "a0: &a0 [" + "x, " * 20_000 + "x]\n"
+    doubled = "".join(f"a{number}: &a{number} [*a{number - 1}, *a{number - 1}]\n" for number in range(1, 15))
+    with pytest.raises(EncError, match="more than 100000 values"):
+        read_answer(f"{base}{doubled}parameters: {{p: *a14}}\n".encode())
+    with pytest.raises(EncError):
+        read_answer(b"parameters: &p {p: *p}\n")

@@ -124,15 +124,9 @@ async def test_release_waits_for_another_person_and_happens_with_the_last_approv
 async def test_requester_cannot_approve_not_even_by_a_second_token_or_another_spelling(site: Site) -> None:
     await site.need(1)
     request = (await site.request()).request
-    for same in (
-        ANN,
-        ANN._replace(token="second"),
-        ANN._replace(actor="person:Ann"),
-        ANN._replace(actor="person: ann"),
-    ):
-        if same.person == ANN.person:
-            assert await code_of(site.approvals.approve(request, NO_WHY, same)) == "APPROVAL-003"
-    assert ANN._replace(actor="person:Ann").person == ANN.person
+    spellings = ("person:Ann", "person: ann", "person:ann ", "person:ANN")
+    for same in (ANN, ANN._replace(token="second"), *(ANN._replace(actor=actor) for actor in spellings)):
+        assert await code_of(site.approvals.approve(request, NO_WHY, same)) == "APPROVAL-003"
     assert await site.served("web1") is None
 
 
@@ -282,8 +276,7 @@ async def test_environments_without_approvals_are_released_at_once(site: Site) -
     await site.database.write(site.fleet.set_classification, "web2", classification)
     await site.submit("web2", {"os": {"family": "Debian"}, "moved": 1}, {})
     await site.settle()
-    if (await site.staged("web2")).environment != "staging":
-        pytest.skip("the node was not decided again")
+    assert (await site.staged("web2")).environment == "staging"
     done = await site.releases.release(ALL, ANN.actor)
     assert (done.released, [pending.nodes for pending in done.pending]) == (["web2"], [1])
 

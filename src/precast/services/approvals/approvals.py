@@ -43,7 +43,8 @@ class Participant(NamedTuple):
     @property
     def person(self) -> str:
         """The person in one spelling: names that differ only in case or spaces are one person."""
-        return " ".join(self.actor.split()).casefold()
+        kind, _, name = self.actor.partition(":")
+        return f"{kind}:{' '.join(name.split())}".casefold()
 
 
 class Proposal(NamedTuple):

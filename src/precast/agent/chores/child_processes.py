@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from precast.agent.network.session_process import ProcessConnector
+from precast.agent.connection.session_process import ProcessConnector
 from precast.agent.state.status_notes import NetworkNote
 from precast.base import async_programs
 from precast.base.async_programs import ProgramOutcome

@@ -1,1 +1,1 @@
-"""The network process: TLS, HTTP and what servers send are handled by an unprivileged process, and root gets bounded, typed messages."""
+"""Talking to servers without privileges: the confinement of network processes, their frames, and the downloads of a fetch."""

@@ -19,8 +19,8 @@ def configure(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from precast.agent.connection.session_child import refuse_session, serve_session
     from precast.agent.identity.credentials import Credentials
-    from precast.agent.network.session_child import refuse_session, serve_session
     from precast.base.errors import PrecastError
     from precast.cli import issues
 

@@ -12,11 +12,21 @@ import ssl
 from collections.abc import Awaitable, Callable
 
 from precast.agent.connection.backoff import EndReason
+from precast.agent.connection.session_messages import (
+    FROM_ROOT,
+    Close,
+    Ended,
+    Frame,
+    FromNetwork,
+    Open,
+    Opened,
+    Ping,
+    Pong,
+)
 from precast.agent.connection.session_socket import ConnectionEnded, SessionSocket
 from precast.agent.connection.websocket_client import DirectConnector
 from precast.agent.network.frames import encode_frame, read_frame
 from precast.agent.network.privileges import drop_privileges
-from precast.agent.network.session_messages import FROM_ROOT, Close, Ended, Frame, FromNetwork, Open, Opened, Ping, Pong
 from precast.base.errors import PrecastError
 
 FIRST_DESCRIPTOR = 3

@@ -14,10 +14,7 @@ import msgspec
 
 from precast.agent import issues
 from precast.agent.connection.backoff import EndReason
-from precast.agent.connection.session_socket import ConnectionEnded
-from precast.agent.network.frames import encode_frame, read_frame
-from precast.agent.network.messages import Started
-from precast.agent.network.session_messages import (
+from precast.agent.connection.session_messages import (
     FROM_NETWORK,
     Close,
     Ended,
@@ -28,6 +25,9 @@ from precast.agent.network.session_messages import (
     Ping,
     Pong,
 )
+from precast.agent.connection.session_socket import ConnectionEnded
+from precast.agent.network.frames import encode_frame, read_frame
+from precast.agent.network.messages import Started
 from precast.agent.state.status_notes import NetworkNote
 from precast.base.errors import PrecastError
 from precast.base.programs import signal_group

@@ -10,11 +10,11 @@ import pytest
 
 from lab.scripted_server import ScriptedServer
 from lab.server_process import PRECAST
+from precast.agent.connection import session_process
 from precast.agent.connection.backoff import EndReason
+from precast.agent.connection.session_process import ProcessConnector, SessionProcess
 from precast.agent.connection.session_socket import ConnectionEnded
-from precast.agent.network import session_process
 from precast.agent.network.privileges import find_user
-from precast.agent.network.session_process import ProcessConnector, SessionProcess
 from precast.agent.state.status_notes import NetworkNote
 from precast.wire import sessions as wire
 from precast.wire.sessions import Hello, Welcome

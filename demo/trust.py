@@ -16,7 +16,15 @@ def show(presenter: Presenter, node: str) -> None:
 
 def confine(presenter: Presenter) -> None:
     """Show how processes that handle untrusted code are confined, and what the signer has signed."""
-    presenter.run("server", "check", "--data", "site")
+    checked = presenter.ask("server", "check", "--data", "site")
+    for process in checked["processes"]:
+        enforced = [measure["name"] for measure in process["measures"] if measure["is_enforced"]]
+        presenter.say(f"{process['name']:16} confined: {', '.join(enforced)}")
+    (worker,) = [process for process in checked["processes"] if process["name"] == "compile worker"]
+    presenter.claim(
+        "a process that compiles code has no files, no network, no rights, and few system calls (`precast server check`)",
+        all(measure["is_enforced"] for measure in worker["measures"]),
+    )
     log = presenter.run("signer", "verify-log", "--data", "site")
     presenter.claim("the signer, a process of its own, has the keys and a log that only it can write", bool(log))
 

@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from precast.base import https
+from precast.base.digests import Digest
 from precast.wire.identity.tokens import EnrolmentSecret, PersonSecret
 
 # Connections of each kind that one source has at the same time.
@@ -134,7 +135,7 @@ async def _read_status(reader: asyncio.StreamReader) -> str:
 
 def make_enrolment_token() -> str:
     """A token of the right form that no server has made."""
-    return str(EnrolmentSecret(str(uuid.uuid4()), secrets.token_bytes(32), "0" * 64))
+    return str(EnrolmentSecret(str(uuid.uuid4()), secrets.token_bytes(32), Digest("0" * 64)))
 
 
 def make_person_token() -> str:

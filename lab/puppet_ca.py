@@ -34,8 +34,9 @@ class PuppetAuthority:
         root = (
             below.path[-1] if below is not None else self._authority("Puppet Root CA: 5cf2d0", root_key, None, root_key)
         )
-        self.root_key = root_key
-        self.key, self.path = root_key, [root]
+        self.root_key: rsa.RSAPrivateKey = root_key
+        self.path: list[x509.Certificate] = [root]
+        self.key = root_key
         if has_intermediate:
             self.key = new_key()
             self.path = [self._authority(f"Puppet CA: {name}.example.com", self.key, root, root_key), root]

@@ -11,10 +11,10 @@ from precast.agent.facts.collection import Collector, all_sources
 from precast.agent.facts.fact_budget import MAX_BYTES, FactBudget
 from precast.agent.facts.fact_paths import find, flatten
 from precast.agent.facts.formats import from_json, from_lines, from_output, from_yaml
-from precast.lang.legacy_facts import legacy_facts
 from precast.agent.facts.machine import Machine, NoKernel
 from precast.base import canonical
 from precast.base.errors import PrecastError
+from precast.lang.legacy_facts import legacy_facts
 from tests.unit.agent.facts.roots import fill
 
 # Every file that some group reads, with what it usually looks like: a change of a few bytes goes deeper than noise.

@@ -41,5 +41,5 @@ def test_request_is_read() -> None:
 def test_request_with_unknown_parts_is_refused(part: bytes, changed: bytes) -> None:
     der = _der()
     assert part in der
-    with pytest.raises(InputError, match="CA-004|request"):
+    with pytest.raises(InputError, match="request"):
         certificates.read_request(_pem(der.replace(part, changed, 1)))

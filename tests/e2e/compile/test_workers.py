@@ -36,7 +36,9 @@ def children(server: Server) -> list[int]:
 
 
 def workers_in_metrics(server: Server) -> set[str]:
-    return set(re.findall(r'precast_start_time_seconds\{worker="(\d+)"\}', server.ask("GET", "/metrics", server.admin).body))
+    return set(
+        re.findall(r'precast_start_time_seconds\{worker="(\d+)"\}', server.ask("GET", "/metrics", server.admin).body)
+    )
 
 
 def until_all_serve(server: Server) -> None:
@@ -94,7 +96,9 @@ def test_each_worker_reports_the_metrics_of_all(tmp_path: Path) -> None:
         count = re.compile(r'precast_requests_total\{worker="(\d)",route="/v1/authority",status="200"\} (\d+)')
         counts: dict[str, int] = {}
         while sum(counts.values()) < 30:  # the metrics of other workers are at most a second old
-            counts = {worker: int(value) for worker, value in count.findall(server.ask("GET", "/metrics", server.admin).body)}
+            counts = {
+                worker: int(value) for worker, value in count.findall(server.ask("GET", "/metrics", server.admin).body)
+            }
         assert sum(counts.values()) == 30
         print(f"thirty requests were answered by {counts}")
 

@@ -45,7 +45,6 @@ class HooksApi:
             raise issues.BAD_CREDENTIALS.error()
         return HookAnswer(environment, await self._hooks.call(environment))
 
-
     @route(
         "POST",
         "/v1/environments/{environment}/deployments",

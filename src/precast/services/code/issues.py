@@ -161,7 +161,10 @@ FETCH_FAILED = Issue(
     "the limits of a fetch are those of docs/explanation/limits.md; a smaller repository, or fewer modules, stay below them",
 )
 BAD_CODE_COMMIT = Issue(
-    "ENV-037", Kind.INPUT, "{commit} is not the name of a commit", "restore Puppetfile.lock from version control, or remove it"
+    "ENV-037",
+    Kind.INPUT,
+    "{commit} is not the name of a commit",
+    "restore Puppetfile.lock from version control, or remove it",
 )
 BAD_SETTINGS = Issue(
     "ENV-038",

@@ -206,7 +206,6 @@ def index_keys(value: object) -> set[str]:
     return set() if value is None else {index_key(value)}
 
 
-
 def _values(resource: Resource) -> set[tuple[str, str]]:
     values = {(TAG, index_key(tag)) for tag in resource.tags}
     for name, value in resource.parameters.items():

@@ -104,7 +104,9 @@ class Schema:
         pending = [
             migration for migration in self._migrations if migration.number not in done and migration.number <= up_to
         ]
-        if pending:  # otherwise nothing is created, so that a role without the right to create tables can open the database
+        if (
+            pending
+        ):  # otherwise nothing is created, so that a role without the right to create tables can open the database
             yield CREATE()
         for migration in pending:
             for query in migration.expand_queries(self._database.dialect):

@@ -5,12 +5,9 @@ error message, the output of a command, a diff. It also finds the forms in which
 hexadecimal, URLs, and quotes of a shell.
 """
 
-import base64
-import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 REDACTED = "[redacted]"
 # Shorter secrets are not looked for: they are parts of many other texts.
@@ -62,6 +59,10 @@ class Scrubber:
 
 def _forms(secret: str) -> Iterator[str]:
     """The text as it is, and as programs may repeat it."""
+    import base64  # runs without a secret, which are most, need none of these
+    import json
+    from urllib.parse import quote, quote_plus
+
     yield secret
     yield secret.strip()
     data = secret.encode(errors="surrogateescape")

@@ -15,8 +15,8 @@ from precast.base.ids import TimeOrderedIds
 from precast.services.identity.authority import Authority
 from precast.services.identity.authority_files import AuthorityFiles
 from precast.services.identity.signer.client import SignerClient
-from precast.services.identity.signer.documents import POLICY_FOR
 from precast.services.identity.signer.local import open_local_signer
+from precast.services.identity.signer.verbs.documents import POLICY_FOR
 from precast.services.nodes.policies import PolicyService
 from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService

@@ -14,11 +14,12 @@ import msgspec
 
 from precast.base.errors import PrecastError
 from precast.services.identity import certificates, issues
-from precast.services.identity.signer import documents, issuing, messages, rotating, sealing
+from precast.services.identity.signer import messages
 from precast.services.identity.signer.approval import Peer
 from precast.services.identity.signer.context import Deed, SignerContext
 from precast.services.identity.signer.limits import Bucket
 from precast.services.identity.signer.signer_log import LogLine
+from precast.services.identity.signer.verbs import documents, issuing, rotating, sealing
 
 log = logging.getLogger("precast.signer")
 

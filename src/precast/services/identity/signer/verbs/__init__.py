@@ -1,0 +1,1 @@
+"""The verbs of the signer: what each verifies before it signs."""

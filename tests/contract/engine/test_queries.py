@@ -37,7 +37,7 @@ TEXTS = {
     *("parent", "answer", "leaf", "branch", "default_environment", "facts", "chain", "skeleton", "fill"),
     *("state", "mode", "reason", "order_id", "catalog", "report", "resource", "status", "message", "before_id"),
     *("path", "value", "old_version", "old_digest", "told", "source_map"),
-    "token",
+    *("token", "subject", "requested_by", "outcome", "required", "signers", "gpg_keys", "signer", "signing_key"),
     *("type", "title_key", "value_key", "resource", "catalog", "after_id", "after_type"),
     *("run", "state", "message", "report", "result", "never_began", "never_ended"),
     *("server", "instance", "attempt", "address", "boot_id", "agent", "prefix"),
@@ -58,17 +58,24 @@ BYTES = {
     "data",
     "links",
     "lines",
+    "seal",
 }
 
 # Many values as one JSON list.
-LISTS = {"names", "nodes", "keys", "items", "fingerprints", "digests", "ids"}
+LISTS = {"names", "nodes", "keys", "items", "fingerprints", "digests", "ids", "requests", "owners"}
 
 
 def sample(query: Query) -> dict[str, object]:
     # Streams and chains are paged by a number, all others by a key.
     texts = TEXTS if query.name.startswith(("streams.", "audit.chain")) else TEXTS | {"after", "before"}
+    lists, data = LISTS, BYTES
+    if query.name.startswith("policies."):
+        texts = texts - {"serial"}  # a number, not that of a certificate
+    if query.name.startswith(("approvals.", "uploads.")):
+        # A request is named by its id, and environments are looked for; elsewhere both are stored.
+        texts, lists, data = texts | {"request"}, lists | {"environments"}, data - {"request", "environments"}
     return {
-        name: b"x" if name in BYTES else "x" if name in texts else "[]" if name in LISTS else 1
+        name: b"x" if name in data else "x" if name in texts else "[]" if name in lists else 1
         for name in query.parameters
     }
 
@@ -134,6 +141,10 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "blob_reference": {"blobs"},
         "environment": {"environments"},
         "environment_version": {"environments"},
+        "environment_signing": {"signing"},
+        "content_upload": {"uploads"},
+        "approval_request": {"approvals"},
+        "approval_decision": {"approvals"},
         "node_said": {"classification"},
         "node_rule": {"classification"},
         "document": {"catalogs"},

@@ -8,14 +8,14 @@ from precast.store.engine.database import Database
 from precast.store.engine.query import Query, Transaction
 
 STAMP = Query(
-    "revocations.stamp",
+    "nodes.revocation_stamp",
     """
     -- Changes whenever a certificate is revoked. The partial index on revoked_at answers it.
     SELECT count(*), coalesce(max(revoked_at), 0) FROM certificate WHERE revoked_at IS NOT NULL
     """,
 )
 PAGE = Query(
-    "revocations.page",
+    "nodes.revocation_page",
     """
     SELECT fingerprint, serial, authority, revoked_at, not_after FROM certificate
     WHERE revoked_at IS NOT NULL AND (revoked_at, fingerprint) > (:after_at, :after_fingerprint) AND not_after > :since

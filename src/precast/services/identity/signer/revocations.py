@@ -63,11 +63,20 @@ class RevocationList:
         return len(self._by_certificate) + len(new) <= MAX_REVOCATIONS
 
     def add(self, revocations: Iterable[Revocation], now: datetime) -> None:
-        """Add revocations, forget those of certificates that cannot be renewed any more, and write the file if anything is new."""
-        new = [row for row in revocations if not self.has(row.authority, row.serial)]
+        """Add revocations, forget those of certificates that cannot be renewed any more, and write the file if anything is new.
+
+        Of two ends of one certificate the later one counts: a wrong one must not make the list forget it.
+        """
+        known = self._by_certificate
+        new = {
+            (row.authority, row.serial): row
+            for row in revocations
+            if (old := known.get((row.authority, row.serial))) is None or old.not_after < row.not_after
+        }
         if new:
-            kept = [row for row in self._content.revocations if row.not_after + timedelta(seconds=GRACE_S) > now]
-            self._write(RevocationFile(self._content.number, [*kept, *new]))
+            rows = {**known, **new}.values()
+            kept = [row for row in rows if row.not_after + timedelta(seconds=GRACE_S) > now]
+            self._write(RevocationFile(self._content.number, kept))
 
     def sign(self, authority: Authority, now: datetime) -> Crl:
         """Return the CRL; it is signed anew if the list or the authority has changed, or if it ends soon."""

@@ -8,6 +8,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from precast.base.digests import Digest
 from precast.services.identity import certificates, extensions, issues
@@ -101,14 +102,18 @@ def _find_issued(context: SignerContext, pem: str) -> tuple[x509.Certificate, li
         issuers = context.authority.newest().find_issuers(old)
     except (ValueError, UnsupportedAlgorithm):
         raise issues.RENEWAL_DENIED.error() from None
-    if not issuers or _is_authority(old):
+    if not issuers or not _is_nodes(old):
         raise issues.RENEWAL_DENIED.error()
     return old, [certificates.fingerprint(issuer) for issuer in issuers]
 
 
-def _is_authority(certificate: x509.Certificate) -> bool:
+def _is_nodes(certificate: x509.Certificate) -> bool:
+    """Whether a certificate is for clients. That of a server is not, although it has a name and the server has its key."""
     try:
-        return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+        given = certificate.extensions
+        if given.get_extension_for_class(x509.BasicConstraints).value.ca:
+            return False
+        return ExtendedKeyUsageOID.CLIENT_AUTH in given.get_extension_for_class(x509.ExtendedKeyUsage).value
     except (x509.ExtensionNotFound, ValueError):
         return False
 

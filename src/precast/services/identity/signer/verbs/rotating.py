@@ -9,6 +9,7 @@ from precast.services.identity.signer.messages import Done, Rotate
 
 # An attempt that has ended without its next step gives way to another after this time.
 LEASE = timedelta(seconds=30)
+MAX_ATTEMPT_CHARS = 100
 
 
 def rotate(context: SignerContext, verb: Rotate, deed: Deed) -> Done:
@@ -18,6 +19,8 @@ def rotate(context: SignerContext, verb: Rotate, deed: Deed) -> Done:
     """
     deed.subject = verb.step
     deed.by = context.approvals.check(verb.approver, "admin", deed.peer, deed.now)
+    if not 0 < len(verb.attempt) <= MAX_ATTEMPT_CHARS:
+        raise issues.SIGNER_REFUSED.error(reason="the name of the attempt is invalid")
     loaded, files, lease = context.authority, context.authority.files, context.state.rotation
     if lease.is_held_by_other(verb.attempt, deed.now):
         raise issues.ROTATION_IN_PROGRESS.error(state="another process is changing it right now")

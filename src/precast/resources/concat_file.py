@@ -27,6 +27,12 @@ class ConcatFile(Handler):
         self._is_forced = parameters.flag(resource, "force", False)
         self._format = parameters.choice(resource, "format", FORMATS)
 
+    @property
+    def check_needs_trust(self) -> str:
+        named = [source for fragment in self._fragments() for source in sources.as_texts(fragment.get("source"))]
+        is_asked = any(map(sources.is_remote, named))
+        return "its check asks a server that the catalog names" if is_asked else ""
+
     def read(self) -> State:
         return {}
 
@@ -48,6 +54,9 @@ class ConcatFile(Handler):
                 secrets |= {"content"}
         file = self.resource._replace(type="file", title=self._path, parameters=own, secrets=secrets)
         return [File(file, self.node)]
+
+    def is_named(self, ref: str) -> bool:
+        return True
 
     def _fragments(self) -> list[DesiredResource]:
         """The fragments that name this file as their target, or share its tag."""

@@ -142,6 +142,8 @@ class Handler:
     can_refresh: ClassVar[bool] = False
     # Whether `resources { purge => true }` may remove resources of this type that the catalog does not name.
     can_be_purged: ClassVar[bool] = False
+    # Whether a list of all resources of this type on the node tells what only root may know.
+    has_secret_list: ClassVar[bool] = False
     # Locks that are held while a change is applied, e.g. ("apt",); other resources are applied in parallel.
     locks: ClassVar[tuple[str, ...]] = ()
     # Properties whose values are never shown, whatever the manifest says.
@@ -216,6 +218,10 @@ class Handler:
         They are part of its check: one that is not in sync counts as a change of this resource.
         """
         return ()
+
+    def is_named(self, ref: str) -> bool:
+        """Whether the catalog has the name of a resource that this one generates; otherwise it was found on the node."""
+        return False
 
     def flush(self) -> None:
         """Called once after the changes of a resource were applied, for types that write everything at the end."""

@@ -27,6 +27,8 @@ class Cron(PropertyHandler):
         "command", "special", "minute", "hour", "weekday", "month", "monthday", "environment",
     )  # fmt: skip
     can_be_purged: ClassVar[bool] = True
+    # Jobs without a name are listed by their command line, and only their user may read a crontab.
+    has_secret_list: ClassVar[bool] = True
     locks: ClassVar[tuple[str, ...]] = (spool.KIND,)
     invalidates: ClassVar[tuple[str, ...] | None] = (spool.KIND,)
 

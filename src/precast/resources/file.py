@@ -9,6 +9,7 @@ import functools
 import os
 import stat
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from precast.base.errors import DeniedError, NotFoundError
@@ -313,6 +314,16 @@ class File(Handler):
             return ()
         is_directory = state["ensure"] == "directory"
         return self._nest(recursion.find_children(self.resource, spec, self.node, is_directory, self.log))
+
+    def is_named(self, ref: str) -> bool:
+        return ref in self._pinned_refs
+
+    @functools.cached_property
+    def _pinned_refs(self) -> frozenset[str]:
+        """The files that the sources have in the catalog, with the directories above them."""
+        paths = (PurePosixPath(path) for source in self.spec.sources for path in self.node.pinned_below(source))
+        entries = {entry for path in paths for entry in (path, *path.parents)}
+        return frozenset(f"File[{self.spec.path.rstrip('/')}/{entry}]" for entry in entries)
 
     def _nest(self, resources: Sequence[DesiredResource]) -> list[Handler]:
         """Each with what is below it: where a directory cannot be made, nothing in it is tried."""

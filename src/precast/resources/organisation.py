@@ -37,6 +37,11 @@ class Resources(OrganisingHandler):
             raise issues.NO_TYPE.error(type=self._type, types=", ".join(registry.names()))
         return kind
 
+    @property
+    def check_needs_trust(self) -> str:
+        is_secret = self._is_purging and self._kind.has_secret_list
+        return f"its check lists every {self._type} of the machine" if is_secret else ""
+
     def read(self) -> State:
         if self._is_purging:
             list(self._kind.instances(self.node))  # raises the error that prevented the listing

@@ -95,8 +95,13 @@ def invalid_value(resource: DesiredResource, name: str, value: Any, reason: str)
 
 def refuse_option(resource: DesiredResource, name: str) -> None:
     """Raises InputError for a name that the programs which manage the resource would take for an option."""
-    if name.startswith("-"):
+    if is_option(name):
         raise invalid_value(resource, "name", name, "it begins with a dash")
+
+
+def is_option(name: str) -> bool:
+    """Whether a program would take a name for an option."""
+    return name.startswith("-")
 
 
 class PropertyHandler(Handler):

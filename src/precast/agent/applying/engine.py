@@ -99,7 +99,10 @@ class Engine:
             return Outcome.SUCCESS
         self._on_start(ref)
         report = self._scrubber.scrub(planned, self._apply(planned))
-        report = self._reports[ref] = withhold_content(report) if self._options.is_look_only else report
+        if self._options.is_look_only:
+            messages = [message for _, message in planned.messages]
+            report = withhold_content(report, messages, planned.handler.is_named if planned.handler else lambda _: True)
+        self._reports[ref] = report
         if report.status is Status.FAILED:
             return Outcome.FAILURE
         return Outcome.SKIPPED if report.status is Status.WAITING else Outcome.SUCCESS

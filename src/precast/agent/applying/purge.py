@@ -16,8 +16,11 @@ from precast.resources import registry
 from precast.types import catalogue
 
 
-def add_purged(body: Body, machine: Machine) -> Body:
-    """Add the resources that are to be purged to a catalog. A type that cannot be listed fails when its resource is applied."""
+def add_purged(body: Body, machine: Machine, *, is_look_only: bool = False) -> Body:
+    """Add the resources that are to be purged to a catalog. A type that cannot be listed fails when its resource is applied.
+
+    A look-only run lists no resources whose names are secret; the resource that purges them is reported as not evaluated.
+    """
     purging = [
         resource
         for resource in body.resources
@@ -31,18 +34,18 @@ def add_purged(body: Body, machine: Machine) -> Body:
     for resource in body.resources:
         resources.append(resource)
         if resource in purging:
-            for unmanaged in _find_unmanaged(resource, body, machine):
+            for unmanaged in _find_unmanaged(resource, body, machine, is_look_only):
                 resources.append(unmanaged)
                 if resource.ref in containers:
                     edges.append(Edge(containers[resource.ref], unmanaged.ref))
     return msgspec.structs.replace(body, resources=tuple(resources), edges=tuple(edges))
 
 
-def _find_unmanaged(purging: ResourceData, body: Body, machine: Machine) -> Iterator[ResourceData]:
+def _find_unmanaged(purging: ResourceData, body: Body, machine: Machine, is_look_only: bool) -> Iterator[ResourceData]:
     """Yield a resource that is to be absent for each instance on the node that the catalog does not manage."""
     name = str(purging.parameters.get("name", purging.title)).lower()
     kind = registry.find(name)
-    if kind is None or not kind.can_be_purged:
+    if kind is None or not kind.can_be_purged or (is_look_only and kind.has_secret_list):
         return
     managed = _managed_names(body, name)
     try:

@@ -81,7 +81,8 @@ def apply(
             machine = Machine(
                 str(request.root), str(store.path.parent), clock, request.contents, request.is_chroot, memory
             )
-            plan = make_plan(add_purged(request.body, machine), request.places, machine, request.types)
+            body = add_purged(request.body, machine, is_look_only=options.is_look_only)
+            plan = make_plan(body, request.places, machine, request.types)
             tally = Tally()
             planned_s = clock.monotonic_s()
 

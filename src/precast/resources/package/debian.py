@@ -11,6 +11,7 @@ from typing import ClassVar
 from precast.resources.contract import ManagedNode
 from precast.resources.package.manager import ABSENT, PURGED, InstalledPackage, InstallRequest, Manager
 from precast.resources.package.ranges import Order, debian_order
+from precast.resources.properties import is_option
 from precast.resources.text_files import read_text
 
 STATUS = "/var/lib/dpkg/status"
@@ -81,9 +82,14 @@ class Apt(Dpkg):
         return answer.get(name) or answer.get(name.partition(":")[0])
 
     def _candidates(self) -> Mapping[str, str]:
-        """The candidate versions of all packages with ensure => latest in this catalog, from one command."""
+        """The candidate versions of all packages with ensure => latest in this catalog, from one command.
+
+        Resources that their own handler refuses are among them: an option of apt-cache could run any program.
+        """
         packages = [package for package in self.node.resources("package") if package.get("ensure") == "latest"]
-        return self._policy([str(package.get("name", package.title)) for package in packages])
+        own = [package for package in packages if package.get("provider", self.name) == self.name]
+        names = [str(package.get("name", package.title)) for package in own]
+        return self._policy([name for name in names if not is_option(name)])
 
     def _policy(self, names: Sequence[str]) -> Mapping[str, str]:
         return parse_policy(self.node.run(["apt-cache", "policy", *names]).output) if names else {}

@@ -54,7 +54,7 @@ FEATURES = {
 EXTRA_ROOMS = {
     "wire": {"issues"},
     "store": {"engine", "schema", "queue", "issues"},
-    "services": {"child_frames", "issues", "queue_worker", "texts", "work_kinds"},
+    "services": {"issues", "queue_worker", "texts", "work_kinds"},
     "api": {"http"},
     "cli": {"console", "server", "agent", "boot", "net", "main", "completion", "issues"},
 }

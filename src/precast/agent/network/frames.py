@@ -6,26 +6,25 @@ place. A refused frame ends the network process.
 
 import asyncio
 import socket
-import struct
 from typing import TypeVar
 
 import msgspec
 
 from precast.agent import issues
+from precast.base.frames import LENGTH_BYTES, BadFrame, frame_length, make_frame
 from precast.wire.sessions import MAX_FRAME_BYTES as MAX_SESSION_FRAME_BYTES
 
 T = TypeVar("T")
 
 # A frame of the websocket, or a piece of a download, with what is around it.
 MAX_FRAME_BYTES = MAX_SESSION_FRAME_BYTES + 64 * 1024
-_LENGTH = struct.Struct(">I")
 
 
 def encode_frame(message: msgspec.Struct) -> bytes:
     data = msgspec.msgpack.encode(message)
     if len(data) > MAX_FRAME_BYTES:
         raise ValueError("a message is larger than a frame")
-    return _LENGTH.pack(len(data)) + data
+    return make_frame(data)
 
 
 def send_frame(peer: socket.socket, message: msgspec.Struct) -> None:
@@ -35,21 +34,21 @@ def send_frame(peer: socket.socket, message: msgspec.Struct) -> None:
 
 def receive_frame(peer: socket.socket, decoder: "msgspec.msgpack.Decoder[T]") -> T:
     """Receive a message. Raises DeniedError AGENT-020 for an invalid one, EOFError at the end, OSError."""
-    length = _checked_length(_receive(peer, _LENGTH.size))
+    length = _checked_length(_receive(peer, LENGTH_BYTES))
     return _decode(_receive(peer, length), decoder)
 
 
 async def read_frame(reader: asyncio.StreamReader, decoder: "msgspec.msgpack.Decoder[T]") -> T:
     """Receive a message. Raises DeniedError AGENT-020 for an invalid one, EOFError at the end, OSError."""
-    length = _checked_length(await reader.readexactly(_LENGTH.size))
+    length = _checked_length(await reader.readexactly(LENGTH_BYTES))
     return _decode(await reader.readexactly(length), decoder)
 
 
 def _checked_length(data: bytes) -> int:
-    length: int = _LENGTH.unpack(data)[0]
-    if length > MAX_FRAME_BYTES:
-        raise issues.NETWORK_REFUSED.error(reason=f"a frame of {length} bytes")
-    return length
+    try:
+        return frame_length(data, MAX_FRAME_BYTES)
+    except BadFrame as error:
+        raise issues.NETWORK_REFUSED.error(reason=error) from None
 
 
 def _decode(data: bytes, decoder: "msgspec.msgpack.Decoder[T]") -> T:

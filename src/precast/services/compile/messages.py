@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from precast.base.digests import Digest
+from precast.base.frames import make_frame
 from precast.lang.node_answers import NodeData
-from precast.services.child_frames import make_frame
 
 
 class Begin(msgspec.Struct, frozen=True, tag="begin"):

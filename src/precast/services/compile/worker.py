@@ -21,11 +21,11 @@ from precast import lang
 from precast.base import digests
 from precast.base.confinement.children import ASK, confine_or_exit, write_answer
 from precast.base.confinement.confine import Confinement, Level
+from precast.base.frames import read_frame
 from precast.lang.compile import CompileFailure, compile_catalog
 from precast.lang.inputs import Inputs
 from precast.lang.node_answers import NodeAnswers
 from precast.lang.settings import LogLine, Settings
-from precast.services.child_frames import read_frame
 from precast.services.compile.messages import (
     Begin,
     Compile,

@@ -14,8 +14,8 @@ from precast.base.confinement.children import UNCONFINED, command
 from precast.base.confinement.confine import Level
 from precast.base.digests import Digest
 from precast.base.errors import PrecastError
+from precast.base.frames import LENGTH_BYTES, frame_length
 from precast.lang.node_answers import NodeData
-from precast.services.child_frames import LENGTH_BYTES, frame_length
 from precast.services.compile import issues
 from precast.services.compile.messages import (
     Begin,

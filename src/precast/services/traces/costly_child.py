@@ -12,10 +12,10 @@ from precast.base import digests
 from precast.base.confinement.children import ASK, confine_or_exit, write_answer
 from precast.base.confinement.confine import Confinement, Level
 from precast.base.errors import PrecastError
+from precast.base.frames import make_frame, read_frame
 from precast.lang.hiera.data import files
 from precast.lang.inputs import ABSENT
 from precast.lang.node_matching import match_node
-from precast.services.child_frames import make_frame, read_frame
 from precast.services.traces.costly_messages import (
     CostlyReply,
     CostlyRequest,

@@ -13,7 +13,7 @@ from precast.base.clock import Clock
 from precast.base.confinement.children import command
 from precast.base.confinement.confine import Level
 from precast.base.errors import PrecastError
-from precast.services.child_frames import LENGTH_BYTES, frame_length, make_frame
+from precast.base.frames import LENGTH_BYTES, frame_length, make_frame
 from precast.services.traces import issues
 from precast.services.traces.costly_child import OUT_OF_MEMORY
 from precast.services.traces.costly_messages import CostlyReply, CostlyRequest, IndexFile, Refused, decode_reply, encode

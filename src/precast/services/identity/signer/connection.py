@@ -12,8 +12,9 @@ from typing import TypeVar
 import msgspec
 
 from precast.base.errors import Kind, PrecastError
+from precast.base.frames import BadFrame
 from precast.services.identity import issues
-from precast.services.identity.signer.frames import MAX_ANSWER_BYTES, BadFrame, encode_frame, read_frame
+from precast.services.identity.signer.frames import MAX_ANSWER_BYTES, encode_frame, read_frame
 from precast.services.identity.signer.messages import Answer, AnyVerb, Request
 
 T = TypeVar("T", bound=msgspec.Struct)

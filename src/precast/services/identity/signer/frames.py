@@ -4,18 +4,14 @@ import asyncio
 
 import msgspec
 
+from precast.base.frames import LENGTH_BYTES, BadFrame, frame_length, make_frame
+
 MAX_REQUEST_BYTES = 1024**2
 MAX_ANSWER_BYTES = 64 * 1024**2
-_LENGTH_BYTES = 4
-
-
-class BadFrame(Exception):
-    """The other side does not speak this protocol."""
 
 
 def encode_frame(message: msgspec.Struct) -> bytes:
-    data = msgspec.msgpack.encode(message)
-    return len(data).to_bytes(_LENGTH_BYTES) + data
+    return make_frame(msgspec.msgpack.encode(message))
 
 
 async def read_frame(reader: asyncio.StreamReader, most_bytes: int, rest_s: float) -> bytes | None:
@@ -28,10 +24,8 @@ async def read_frame(reader: asyncio.StreamReader, most_bytes: int, rest_s: floa
         return None
     try:
         async with asyncio.timeout(rest_s):
-            length = int.from_bytes(first + await reader.readexactly(_LENGTH_BYTES - 1))
-            if length > most_bytes:
-                raise BadFrame(f"a message of {length} bytes is too long")
-            return await reader.readexactly(length)
+            head = first + await reader.readexactly(LENGTH_BYTES - 1)
+            return await reader.readexactly(frame_length(head, most_bytes))
     except TimeoutError:
         raise BadFrame("a message did not arrive in time") from None
     except asyncio.IncompleteReadError:

@@ -19,9 +19,10 @@ import msgspec
 
 from precast.base.clock import Clock
 from precast.base.errors import PrecastError
+from precast.base.frames import BadFrame
 from precast.services.identity import issues
 from precast.services.identity.signer.approval import Peer
-from precast.services.identity.signer.frames import MAX_REQUEST_BYTES, BadFrame, encode_frame, read_frame
+from precast.services.identity.signer.frames import MAX_REQUEST_BYTES, encode_frame, read_frame
 from precast.services.identity.signer.messages import Answer, Failure, Request
 from precast.services.identity.signer.signer import Outcome, Signer
 

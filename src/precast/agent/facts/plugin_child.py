@@ -1,4 +1,4 @@
-"""The program that runs one plug-in: `python -I plugin_child.py FILE [CONFINEMENT]`. It imports no module of Precast.
+"""The program that runs one plug-in: `python -I plugin_child.py FILE [CONFINEMENT CALLS]`. It imports no module of Precast.
 
 The collector has checked and read the file, and sends its text to standard input: what was checked is what is run, and a confined
 process need not be able to read it. The program prints the facts as one JSON document. The output of the plug-in itself goes to standard
@@ -18,11 +18,11 @@ MAX_MEMORY_BYTES = 1 << 30
 NOT_CONFINED = 97
 
 
-def main(path: str, confinement: str = "") -> int:
+def main(path: str, confinement: str = "", calls: str = "") -> int:
     source = sys.stdin.buffer.read()
     if confinement:
         try:
-            runpy.run_path(confinement)["confine"]()
+            runpy.run_path(confinement)["confine"](bytes.fromhex(calls))
         except OSError as error:
             print(error.strerror or error, file=sys.stderr)  # noqa: T201
             return NOT_CONFINED

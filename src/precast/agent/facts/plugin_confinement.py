@@ -2,15 +2,20 @@
 
 The process becomes the user nobody, in namespaces of its own: no network interface is up, no process of the machine can be seen or
 signalled, and /tmp, /var/tmp and /dev/shm are small and empty, and vanish with it. Where the kernel has Landlock, it writes nowhere else.
-It has limits of memory, processor time, processes, open files and file size; the collector limits its time and its output.
+The filter of system calls that the collector gives refuses sockets (a Unix socket leads to the services of this machine), keys of the
+kernel (it inherits the keyring of root's session), other namespaces and the like. It has limits of memory, processor time, processes,
+open files and file size for each process, and is the first that the kernel ends when memory runs out; the collector limits its time and
+its output.
 
 Every step is required except Landlock: a process that cannot be confined raises, and its plug-in is not run. Like `plugin_child`, this
 file imports no module of Precast, because plug-ins run in its process.
 """
 
+import contextlib
 import ctypes
 import os
 import resource
+import struct
 import sys
 from pathlib import Path
 
@@ -29,8 +34,10 @@ MAX_PROCESSES = 128
 _SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - each is mounted afresh for this process alone
 
 _NEW_MOUNTS, _NEW_IPC, _NEW_PIDS, _NEW_NETWORK = 0x00020000, 0x08000000, 0x20000000, 0x40000000
-_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 16384, 1 << 18
-_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT, _MS_BIND = 1, 2, 4, 8, 32, 4096
+_MS_REC, _MS_PRIVATE = 16384, 1 << 18
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 22, 38
+_SECCOMP_FILTER = 2
 _SIGKILL = 9
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _WRITE_FILE, _TRUNCATE = 1 << 1, 1 << 14
@@ -40,11 +47,14 @@ _CHANGES = _WRITE_FILE | sum(1 << right for right in range(4, 14))
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def confine() -> None:
+def confine(calls: bytes = b"") -> None:
     """Confine this process, and return only in a child of it. The calling process waits for the child and ends as it does.
 
-    Raises OSError if the system does not allow a step; then nothing of the plug-in was run.
+    `calls` is a filter of system calls; empty on an architecture that has none. Raises OSError if the system does not allow a step;
+    then nothing of the plug-in was run.
     """
+    with contextlib.suppress(OSError):  # /proc may be read-only; set by root, it cannot be lowered later
+        Path("/proc/self/oom_score_adj").write_text("1000")
     _check(_LIBC.unshare(_NEW_MOUNTS | _NEW_IPC | _NEW_PIDS | _NEW_NETWORK), "new namespaces")
     _mount(None, "/", None, _MS_REC | _MS_PRIVATE, None)
     for path in _SCRATCH:
@@ -60,14 +70,22 @@ def confine() -> None:
     _keep_libraries()
     _become_nobody()
     os.chdir(_SCRATCH[0])
+    if calls:
+        _filter_calls(calls)
 
 
 def _keep_libraries() -> None:
-    """Let imports work where the interpreter is in a directory that only root may enter, such as /root: by open descriptors."""
+    """Let imports work where the interpreter is in a directory that only root may enter, such as /root.
+
+    The libraries are mounted where the plug-in can reach them: from a descriptor of their directory it could climb to its neighbours.
+    """
     for number, path in enumerate(sys.path):
         directory = Path(path)
         if directory.is_dir() and not all(place.stat().st_mode & 0o001 for place in (directory, *directory.parents)):
-            sys.path[number] = kept = f"/proc/self/fd/{os.open(path, os.O_PATH | os.O_DIRECTORY)}"
+            sys.path[number] = kept = f"{_SCRATCH[0]}/.python{number}"
+            Path(kept).mkdir()
+            _mount(path, kept, None, _MS_BIND, None)
+            _mount(None, kept, None, _MS_BIND | _MS_REMOUNT | _MS_RDONLY | _MS_NOSUID | _MS_NODEV, None)
             for module in list(sys.modules.values()):
                 if isinstance(places := getattr(module, "__path__", None), list):
                     places[:] = [
@@ -97,6 +115,14 @@ def _become_nobody() -> None:
     # A change of the user resets the signal.
     _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
     _forbid_changes()
+
+
+def _filter_calls(calls: bytes) -> None:
+    instructions = ctypes.create_string_buffer(calls, len(calls))
+    # struct sock_fprog: the number of instructions, then a pointer, aligned.
+    fields = struct.pack("HxxxxxxQ", len(calls) // 8, ctypes.addressof(instructions))
+    program = ctypes.create_string_buffer(fields, len(fields))
+    _check(_LIBC.prctl(_PR_SET_SECCOMP, ctypes.c_ulong(_SECCOMP_FILTER), program), "a filter of system calls")
 
 
 def _limit(kind: int, limit: int) -> None:

@@ -66,8 +66,20 @@ def _source(file: TrustedFile, is_confined: bool) -> Source:
     return Source(file.path, PLUGIN_S, functools.partial(_run, file, is_confined), keeps_deadline=True)
 
 
+@functools.cache
+def _filter_of_calls() -> bytes:
+    """The filter of system calls of a confined plug-in; empty on an architecture that has none."""
+    from precast.base.confinement import filters  # few nodes have plug-ins that they do not trust
+
+    architecture = filters.current_architecture()
+    if architecture is None:
+        return b""
+    return filters.running_programs(architecture, may_connect=False, may_write=True, parent=os.getpid())
+
+
 def _run(file: TrustedFile, is_confined: bool, deadline_s: float) -> SourceResult:
     # Isolated mode: neither the current directory nor environment variables influence what the plug-in imports.
-    argv = [sys.executable, "-I", str(_CHILD), file.real_path, *([str(_CONFINEMENT)] if is_confined else [])]
+    confinement = [str(_CONFINEMENT), _filter_of_calls().hex()] if is_confined else []
+    argv = [sys.executable, "-I", str(_CHILD), file.real_path, *confinement]
     data = run_program(file.path, argv, deadline_s, stdin=file.read(), failures={NOT_CONFINED: issues.NOT_CONFINED})
     return from_json(file.path, data)

@@ -1,7 +1,10 @@
 """Plug-ins of an environment that the node's policy does not trust: real processes, as root, that try what an attacker would."""
 
+import ctypes
 import os
+import shutil
 import socket
+import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -126,6 +129,70 @@ def test_plugin_reads_no_secret_and_writes_only_to_its_own_small_directory(
     assert not (tmp_path / "x").exists()
 
 
+@pytest.fixture
+def key_of_root() -> int:
+    """A key in the session keyring of this process, which its children inherit: the kernel lets whoever possesses a key read it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if os.uname().machine != "x86_64" or libc.syscall(250, 1, None) < 0:
+        pytest.skip("needs keyrings of the kernel")
+    key: int = libc.syscall(248, b"user", b"precast-test", b"secret", 6, -3)
+    if key < 0:
+        pytest.skip("needs keyrings of the kernel")
+    return key
+
+
+@pytest.fixture
+def open_service() -> Iterator[str]:
+    """A Unix socket of a service that every user may connect to."""
+    place = Path(tempfile.mkdtemp(dir="/var/lib"))
+    place.chmod(0o755)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(place / "socket"))
+        (place / "socket").chmod(0o777)
+        server.listen()
+        yield str(place / "socket")
+    shutil.rmtree(place)
+
+
+def test_plugin_reaches_no_key_of_root_no_service_and_no_other_namespace(
+    confined: Confined, key_of_root: int, open_service: str
+) -> None:
+    collected = confined(
+        f"""
+        import ctypes, errno, socket
+        libc = ctypes.CDLL(None, use_errno=True)
+        def call(*arguments):
+            return errno.errorcode[ctypes.get_errno()] if libc.syscall(*arguments) < 0 else "allowed"
+        def connect():
+            try:
+                socket.socket(socket.AF_UNIX).connect({open_service!r})
+                return "allowed"
+            except OSError as error:
+                return errno.errorcode[error.errno]
+        buffer = ctypes.create_string_buffer(200)
+        return {{"key": call(250, 11, {key_of_root}, buffer, 100), "service": connect(),
+                "namespace": call(272, 0x10000000), "ring": call(425, 8, buffer), "trace": call(101, 0, 0, 0, 0)}}
+        """
+    )
+    assert collected == (dict.fromkeys(("key", "service", "namespace", "ring", "trace"), "EPERM"), [])
+
+
+def test_plugin_holds_no_directory_and_is_ended_first_when_memory_runs_out(confined: Confined) -> None:
+    collected = confined(
+        """
+        held = [os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")
+                if os.path.isdir(f"/proc/self/fd/{name}")]
+        try:
+            open("/proc/self/oom_score_adj", "w").write("0")
+        except OSError:
+            pass
+        import sqlite3, decimal  # the libraries can be reached all the same
+        return {"held": held, "first": int(open("/proc/self/oom_score_adj").read())}
+        """
+    )
+    assert collected == ({"held": [], "first": 1000}, [])
+
+
 @pytest.mark.parametrize(
     ("body", "code"),
     [
@@ -168,7 +235,7 @@ def test_plugin_that_cannot_be_confined_is_not_run_and_there_is_one_warning(
     mark = tmp_path / "mark"
     (directory / "site__x.py").write_text(f"open({str(mark)!r}, 'w')\ndef facts():\n    return {{'a': 1}}\n")
     broken = tmp_path / "confinement.py"
-    broken.write_text("def confine():\n    raise OSError(1, 'new namespaces: Operation not permitted')\n")
+    broken.write_text("def confine(calls):\n    raise OSError(1, 'new namespaces: Operation not permitted')\n")
     with monkeypatch.context() as changed:
         changed.setattr(plugins, "_CONFINEMENT", broken)
         collected = collect(directory)

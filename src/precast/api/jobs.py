@@ -4,6 +4,7 @@ from precast.api.http.quotas import RateLimiter
 from precast.api.http.routes import OPERATOR, VIEWER, Call, person, route
 from precast.api.nodes.nodes import TARGETS
 from precast.base.clock import Clock
+from precast.services.identity import issues as identity_issues
 from precast.services.identity.roles import COMMANDS
 from precast.services.issues import BAD_VALUE, UNPRINTABLE
 from precast.services.jobs import issues as run_issues
@@ -16,6 +17,7 @@ WATCH_S = 40.0
 
 _COMMANDER = person(COMMANDS)
 _START_ERRORS = (*TARGETS, BAD_VALUE, UNPRINTABLE, run_issues.TOO_MANY_RUNS, run_issues.TOO_OFTEN)
+_SIGNER_ERRORS = (identity_issues.SIGNER_UNAVAILABLE, identity_issues.SIGNER_REFUSED, identity_issues.SIGNER_LIMIT)
 _NOT_FOUND = (run_issues.NO_SUCH_RUN,)
 _STOP_ERRORS = (run_issues.NO_SUCH_RUN, run_issues.RUN_OVER)
 _WATCH_QUERY = ("after", "wait_s")
@@ -88,11 +90,11 @@ class JobsApi:
         "Let nodes run a command now, where their own configuration allows it",
         JobView,
         body=NewExecJob,
-        errors=(*_START_ERRORS, run_issues.BAD_ARGUMENT),
+        errors=(*_START_ERRORS, run_issues.BAD_ARGUMENT, *_SIGNER_ERRORS),
     )
     async def start_command(self, call: Call) -> JobView:
         self._count(call.actor)
-        return await self._runs.command(call.body, call.actor)
+        return await self._runs.command(call.body, call.actor, call.credential)
 
     @route(
         "GET",

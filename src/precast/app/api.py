@@ -140,7 +140,7 @@ class ApiRole:
         routes.collect(build_origins_api(database))
         routes.collect(build_queries_api(database))
         routes.collect(AuditApi(build_audit_log(database)))
-        routes.collect(build_runs_api(database, self._settings))
+        routes.collect(build_runs_api(database, self._settings, self._signer))
         routes.collect(self._reports.api)
         routes.collect(self._status_api())
 

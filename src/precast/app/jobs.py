@@ -4,6 +4,7 @@ from precast.api.jobs import JobsApi
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import build_audit_log, build_target_service
 from precast.base.ids import TimeOrderedIds
+from precast.services.identity.signer.client import SignerClient
 from precast.services.jobs.driver import JobDriver
 from precast.services.jobs.service import JobService
 from precast.services.sessions.orders import MAX_ORDERS, OrderService
@@ -14,9 +15,9 @@ from precast.store.sessions.sessions import Sessions
 from precast.store.sessions.streams import Streams
 
 
-def build_runs_api(database: Database, settings: ServerSettings) -> JobsApi:
+def build_runs_api(database: Database, settings: ServerSettings, signer: SignerClient) -> JobsApi:
     ids, targets, audit = TimeOrderedIds(database.clock), build_target_service(database), build_audit_log(database)
-    service = JobService(database, Jobs(database), Sessions(database), targets, audit, ids)
+    service = JobService(database, Jobs(database), Sessions(database), targets, audit, ids, signer)
     return JobsApi(service, database.clock, settings.runs_per_minute)
 
 

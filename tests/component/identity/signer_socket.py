@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from precast.base.clock import SystemClock
+from precast.base.clock import Clock, SystemClock
 from precast.services.identity.authority import Authority
 from precast.services.identity.authority_files import AuthorityFiles
 from precast.services.identity.signer.client import SignerClient
@@ -25,12 +25,12 @@ from precast.wire.identity import tokens as wire
 class SocketSite:
     """The signer, its socket, and what a server would have in its database: sealed records."""
 
-    def __init__(self, files: AuthorityFiles, signer: Signer, path: Path) -> None:
+    def __init__(self, files: AuthorityFiles, signer: Signer, path: Path, clock: Clock) -> None:
         self.files, self.path = files, path
         self.client = SignerClient(SocketConnection(path))
         # What a local command of the signer's own user can do.
         self.local = SignerClient(LocalConnection(signer))
-        self.clock = SystemClock()
+        self.clock = clock
 
     async def person(self, role: str, environments: list[str] | None = None, valid_s: float = 60) -> Credential:
         """A person's token that was created properly."""
@@ -63,17 +63,21 @@ def enrolment_record(
 
 @contextlib.asynccontextmanager
 async def serving(
-    directory: Path, hosts: tuple[str, ...] = ("localhost",), **options: dict[str, int]
+    directory: Path,
+    hosts: tuple[str, ...] = ("localhost",),
+    *,
+    per_minute: dict[str, int] | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[SocketSite]:
     """Serve a new authority on a socket."""
-    clock = SystemClock()
+    clock = clock or SystemClock()
     files = AuthorityFiles(directory / "authority")
     with files.created(Authority.new(clock.now())):
         pass
-    signer = build_signer(files, clock, hosts, per_minute=options.get("per_minute"))
+    signer = build_signer(files, clock, hosts, per_minute=per_minute)
     path = directory / "s"
     running = asyncio.create_task(Listener(signer, clock, frozenset({os.getuid()}), frozenset()).run(bind(path)))
-    site = SocketSite(files, signer, path)
+    site = SocketSite(files, signer, path, clock)
     try:
         await site.client.refresh()
         yield site

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Awaitable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -15,6 +15,8 @@ from cryptography.x509.oid import NameOID
 from precast.base.errors import PrecastError
 from precast.services.identity import extensions
 from precast.services.identity.authority import Authority
+from precast.services.identity.signer.client import SignerClient
+from precast.services.identity.signer.connection import SocketConnection
 from precast.services.identity.signer.messages import Credential, PolicyRecord, Revocation
 from precast.services.identity.signer.signer_log import verify
 from tests.component.identity.signer_socket import SocketSite, enrolment_record, serving
@@ -195,3 +197,71 @@ async def test_log_is_a_chain_that_shows_every_change(tmp_path: Path) -> None:
             with pytest.raises(PrecastError, match="broken"):
                 verify(path)
         assert (path.stat().st_mode & 0o777) == 0o600
+
+
+async def test_certificate_of_a_server_does_not_become_a_nodes(tmp_path: Path) -> None:
+    """A server has the key of its own certificate; the machine of that name is a node that it must not be able to play."""
+    async with serving(tmp_path, ("precast.example.com",)) as site:
+        key = new_key()
+        own = await site.client.certify_server(key.public_key(), ["precast.example.com"])
+        request = request_of("precast.example.com", new_key())
+        der = x509.load_pem_x509_csr(request.encode()).public_bytes(serialization.Encoding.DER)
+        proof = base64.b64encode(key.sign(der, ec.ECDSA(hashes.SHA256()))).decode()
+        pem = own.public_bytes(serialization.Encoding.PEM).decode()
+        await refused(site, site.client.renew(request, pem, proof))
+
+
+async def test_long_texts_break_neither_the_chain_of_the_log_nor_fill_it(tmp_path: Path) -> None:
+    async with serving(tmp_path) as site:
+        admin, long = await site.person("admin"), "x" * 200_000
+        record = msgspec.structs.replace(admin.record, role=long)
+        await refused(site, site.client.seal_person(record, None))
+        _, token = enrolment_record(site, "*", 1, {})
+        named = msgspec.structs.replace(token, id=long)
+        await refused(site, site.client.seal_enrolment(named, None))
+        await refused(site, site.client.enrol(request_of("web1"), long, named, bytes(32)))
+        with pytest.raises(PrecastError):
+            await site.client.rotate("prepare", long, admin, is_continued=True)
+        path = tmp_path / "signer" / "log.jsonl"
+        assert verify(path).lines == len(site.log())
+        assert max(map(len, path.read_bytes().splitlines())) < 8_000
+        assert (tmp_path / "signer").joinpath("rotation.json").exists() is False
+
+
+@pytest.mark.parametrize(
+    "revocation",
+    [
+        Revocation("1", "a" * 64, datetime(1, 1, 1, tzinfo=UTC), datetime(2040, 1, 1, tzinfo=UTC)),
+        Revocation("1", "a" * 64, datetime(2026, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)),
+        Revocation("1", "a" * 200_000, datetime(2026, 1, 1, tzinfo=UTC), datetime(2040, 1, 1, tzinfo=UTC)),
+    ],
+    ids=["ancient", "endless", "long"],
+)
+async def test_revocation_that_cannot_be_signed_is_not_stored(tmp_path: Path, revocation: Revocation) -> None:
+    """It would be in the file for ever, and no list could be signed any more."""
+    async with serving(tmp_path) as site:
+        authority = site.client.current.fingerprint
+        if len(revocation.authority) == len(authority):
+            revocation = msgspec.structs.replace(revocation, authority=authority)
+        await refused(site, site.client.sign_crl([revocation], is_last=True))
+        # A time without a zone is not even a message of this protocol.
+        impatient, there = SignerClient(SocketConnection(site.path, 0.1)), datetime(2026, 1, 1)  # noqa: DTZ001
+        with pytest.raises(PrecastError):
+            await impatient.sign_crl([Revocation("4", authority, there, there)], is_last=True)
+        await impatient.close()
+        now = site.clock.now()
+        for serial in ("2", "3"):
+            honest = Revocation(serial, authority, now, now + timedelta(days=30))
+            crl = x509.load_der_x509_crl((await site.client.sign_crl([honest], is_last=True)).der)
+        assert sorted(row.serial_number for row in crl) == [2, 3]
+
+
+async def test_revocation_with_an_early_end_does_not_hide_the_real_one(tmp_path: Path) -> None:
+    async with serving(tmp_path) as site:
+        now, authority = site.clock.now(), site.client.current.fingerprint
+        early = Revocation("7", authority, now, now - timedelta(days=400))
+        await site.client.sign_crl([early], is_last=True)
+        await site.client.sign_crl([Revocation("7", authority, now, now + timedelta(days=30))], is_last=True)
+        await site.client.sign_crl([Revocation("8", authority, now, now + timedelta(days=30))], is_last=True)
+        crl = x509.load_der_x509_crl((await site.client.sign_crl([], is_last=True)).der)
+        assert sorted(row.serial_number for row in crl) == [7, 8]

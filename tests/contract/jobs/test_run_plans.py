@@ -84,6 +84,7 @@ def filling() -> Transaction[None]:
                 None,
                 None,
                 None,
+                None,
             )
             for n in range(RUNS)
             for m in range(STEPS)

@@ -14,7 +14,11 @@ from precast.api.sessions.records import declare_order_records
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError, InputError, NotFoundError
 from precast.base.ids import CountedIds, TimeOrderedIds
+from precast.services.identity.authority_files import AuthorityFiles
+from precast.services.identity.signer.client import SignerClient
+from precast.services.identity.signer.local import open_local_signer
 from precast.services.jobs.driver import GRACE, LEASE_S, RETENTION, JobDriver
+from precast.services.jobs.order_signatures import OrderSignatures
 from precast.services.jobs.records import OrderRecords
 from precast.services.jobs.results import OrderReport, StepResults
 from precast.services.jobs.service import JobService
@@ -35,6 +39,7 @@ from precast.store.reports.reports import Reports
 from precast.store.sessions.sessions import Sessions, SessionStart
 from precast.store.sessions.streams import Streams
 from precast.wire.jobs.orders import (
+    EXEC,
     EXEC_BEGAN,
     EXEC_ENDED,
     EXEC_OUTPUT,
@@ -45,6 +50,7 @@ from precast.wire.jobs.orders import (
     NotRun,
     OutputLine,
     RunOrder,
+    SignedExecOrder,
 )
 from precast.wire.jobs.views import JobLimits, JobView, NewExecJob, NewRunJob, OutputView, StepResult, StepView
 from precast.wire.nodes.bodies import TargetsBody
@@ -65,7 +71,7 @@ def _nothing() -> Transaction[str | None]:
 class Site:
     """One server: its job engine on a database, and nodes that report."""
 
-    def __init__(self, database: Database, name: str = "s1") -> None:
+    def __init__(self, database: Database, signer: SignerClient, name: str = "s1") -> None:
         self.database, self.name = database, name
         ids = TimeOrderedIds(database.clock)
         self.sessions, self.runs, self.audit = Sessions(database), Jobs(database), AuditLog(database, ids)
@@ -73,10 +79,10 @@ class Site:
         self.session_service = SessionService(
             database, self.sessions, self.streams, self.audit, lambda node: _nothing()
         )
-        self.orders = OrderService(self.nodes, self.streams, self.audit)
+        self.orders = OrderService(self.nodes, self.streams, self.audit, OrderSignatures(signer).prepare)
         self.records = RecordIntake(database, self.sessions)
         targets = TargetService(KnownNodes(database, Fleet(database), self.sessions), database.clock)
-        self.service = JobService(database, self.runs, self.sessions, targets, self.audit, CountedIds("run"))
+        self.service = JobService(database, self.runs, self.sessions, targets, self.audit, CountedIds("run"), signer)
         self.results = StepResults(self.runs)
         self.driver = JobDriver(database, self.runs, self.sessions, self.orders)
 
@@ -100,10 +106,15 @@ class Site:
             await self.driver.advance(run.id)
 
     async def orders_of(self, node: str) -> list[Any]:
-        types: dict[str, Any] = {"run": RunOrder, "exec": ExecOrder}
-        return [
-            msgspec.json.decode(record.body, type=types[record.kind]) for record in await self.orders.read(node, 0, 100)
-        ]
+        """What a node receives; of a command, the text that is signed."""
+        orders: list[Any] = []
+        for record in await self.orders.read(node, 0, 100):
+            if record.kind == EXEC:
+                signed = msgspec.json.decode(record.body, type=SignedExecOrder)
+                orders.append(msgspec.json.decode(signed.text, type=ExecOrder))
+            else:
+                orders.append(msgspec.json.decode(record.body, type=RunOrder))
+        return orders
 
     async def ordered(self, *names: str) -> list[str]:
         return [name for name in names if await self.orders_of(name)]
@@ -124,8 +135,13 @@ class Site:
 
 
 @pytest.fixture
-async def site(database: Database) -> Site:
-    made = Site(database)
+async def signer(authority_files: AuthorityFiles, clock: ManualClock) -> SignerClient:
+    return await open_local_signer(authority_files, clock)
+
+
+@pytest.fixture
+async def site(database: Database, signer: SignerClient) -> Site:
+    made = Site(database, signer)
     await made.connect("a", "b", "c", "d")
     return made
 
@@ -321,9 +337,9 @@ async def test_node_cannot_report_for_another(site: Site) -> None:
 
 
 async def test_another_server_takes_over_after_the_lease(
-    database: Database, other_database: Database, clock: ManualClock
+    database: Database, other_database: Database, clock: ManualClock, signer: SignerClient
 ) -> None:
-    first, second = Site(database), Site(other_database, "s2")
+    first, second = Site(database, signer), Site(other_database, signer, "s2")
     await first.connect("a", "b")
     run = await first.start("a", "b", limits=JobLimits(at_once="1"))
     await first.drive()
@@ -345,8 +361,10 @@ async def test_another_server_takes_over_after_the_lease(
     assert (await first.service.show(run)).state == "done"
 
 
-async def test_server_that_stops_lets_another_take_over_at_once(database: Database, other_database: Database) -> None:
-    first, second = Site(database), Site(other_database, "s2")
+async def test_server_that_stops_lets_another_take_over_at_once(
+    database: Database, other_database: Database, signer: SignerClient
+) -> None:
+    first, second = Site(database, signer), Site(other_database, signer, "s2")
     await first.connect("a")
     run = await first.start("a")
     await first.driver.take_on("s1")

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from precast.base.clock import ManualClock
 from precast.net.execution.execution import Execution
 from precast.net.model.declarations import Outcome
+from precast.services.identity.authority import Authority
+from precast.services.identity.authority_files import AuthorityFiles
+from precast.services.identity.signer.local import open_local_signer
 from precast.services.jobs.driver import GRACE, LEASE_S
 from precast.services.jobs.job_net import TURN, Batch, NetLimits, build_net, find_startable, group_batches
 from precast.store.engine.connect import connect
@@ -91,7 +94,11 @@ async def _happen(
         database = await connect(SqliteLocation(Path(name) / "db"), may_create=True, clock=clock)
         try:
             await Schema(database).expand()
-            sites = [Site(database, "s0"), Site(database, "s1")]
+            files = AuthorityFiles(Path(name) / "authority")
+            with files.created(Authority.new(clock.now())):
+                pass
+            signer = await open_local_signer(files, clock)
+            sites = [Site(database, signer, "s0"), Site(database, signer, "s1")]
             await sites[0].connect(*NODES)
             limits = JobLimits(
                 None if batch is None else str(batch),

@@ -14,6 +14,7 @@ import msgspec
 from precast.base.confinement.children import ASK, confine_or_exit, write_answer
 from precast.base.confinement.confine import PROGRAM_FILES, Confinement, Level
 from precast.base.errors import PrecastError
+from precast.base.repository_addresses import redact_address
 from precast.services.code import issues, puppetfile_modules
 from precast.services.code.address_policy import AddressPolicy
 from precast.services.code.file_trees import read_directory
@@ -89,7 +90,7 @@ def _result(request: FetchRequest) -> FetchResult:
         return FetchResult(problem=FetchProblem(error.kind.value, error.code, message, error.hint))
     except (OSError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        problem = issues.FETCH_FAILED.error(repository=request.repository, reason=reason)
+        problem = issues.FETCH_FAILED.error(repository=redact_address(request.repository), reason=reason)
         return FetchResult(problem=FetchProblem(problem.kind.value, problem.code, problem.message, problem.hint))
 
 

@@ -22,7 +22,7 @@ from precast.base.errors import Kind, PrecastError
 from precast.base.repository_addresses import redact_address
 from precast.services.code import issues
 from precast.services.code.address_policy import AddressPolicy
-from precast.services.code.fetch_child import FetchRequest, FetchResult
+from precast.services.code.fetch_child import FetchedCode, FetchRequest, FetchResult
 from precast.services.code.file_trees import MAX_TREE_BYTES, FileTree
 
 MODULE = "precast.services.code.fetch_child"
@@ -75,13 +75,11 @@ class CodeFetcher:
         await asyncio.to_thread(self._prepare)
         request = FetchRequest(repository, ref, str(work), str(self._cache), policy, self._policy)
         result = await self._run(request, work)
-        if result.problem is not None:
-            problem = result.problem
+        if (problem := result.problem) is not None and problem.kind in [*Kind]:
             raise PrecastError.of_kind(Kind(problem.kind), problem.code, problem.message, problem.hint)
-        assert result.code is not None, "a result is code or a problem"
-        root = (work / "files").resolve()
-        tree = await asyncio.to_thread(FileTree.decode, result.code.manifest)
-        places = {digest: _inside(root, path) for digest, path in result.code.places.items()}
+        if result.code is None:
+            raise _unreadable(request)
+        tree, places = await asyncio.to_thread(_read_listing, result.code, work.resolve() / "files")
         return FetchedTree(result.code.commit, tree, places, work / "git")
 
     def _prepare(self) -> None:
@@ -110,7 +108,10 @@ class CodeFetcher:
         if trouble:
             what = redact_address(request.repository)
             raise issues.FETCH_FAILED.error(repository=what, reason=" ".join(trouble.split())[-300:])
-        return msgspec.msgpack.decode(ended.out, type=FetchResult)
+        try:
+            return msgspec.msgpack.decode(ended.out, type=FetchResult)
+        except msgspec.MsgspecError:
+            raise _unreadable(request) from None
 
     async def _watch(self, work: Path) -> str:
         """Wait until a directory has too many bytes or files; returns which."""
@@ -173,12 +174,23 @@ def _sizes(directory: Path) -> Iterator[int]:
             continue
 
 
+def _read_listing(code: FetchedCode, root: Path) -> tuple[FileTree, dict[str, Path]]:
+    """The tree that a fetch reports, and the path of the content of each digest. Raises InputError ENV-002, ENV-003."""
+    tree = FileTree.decode(code.manifest)
+    places = {digest: _inside(root, code.places.get(digest, "..")) for digest in tree.digests}
+    return tree, places
+
+
 def _inside(root: Path, path: str) -> Path:
     """The path of a fetched file. Raises InputError ENV-002 if it leads out of the directory."""
     place = (root / path).resolve()
     if not place.is_relative_to(root):
         raise issues.BAD_TREE.error(reason=f"{path[:80]!r} points outside the directory")
     return place
+
+
+def _unreadable(request: FetchRequest) -> Exception:
+    return issues.FETCH_FAILED.error(repository=redact_address(request.repository), reason="its result is unreadable")
 
 
 async def _once(data: bytes) -> AsyncIterator[bytes]:

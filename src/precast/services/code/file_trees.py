@@ -4,12 +4,13 @@ The canonical JSON of a tree is content like any other, and its digest is the ve
 they were read. Paths are relative, with slashes, and cannot leave the tree; a tree contains only files, as in git.
 """
 
+import errno
 import os
 import re
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -179,6 +180,15 @@ def _read_file(path: str, place: Path) -> TreeFile:
         digest = digests.of_chunks(iter(lambda: file.read(READ_BYTES), b""))
         size = file.tell()
     return TreeFile(digest, size, bool(status.st_mode & stat.S_IXUSR))
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file that another process has written. Raises OSError for a link, a pipe or a device, and never waits for one."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return os.fdopen(handle, "rb")
 
 
 def _check(files: dict[str, TreeFile]) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from precast.base.repository_addresses import RepositoryAddress
+from precast.base.repository_addresses import RepositoryAddress, redact_address
 from precast.services.code import issues
 from precast.services.code.address_policy import check_address
 from precast.services.code.git_program import Git, is_commit, is_ref
@@ -42,5 +42,5 @@ def _fetch(git: Git, address: RepositoryAddress, ref: str, bare: Path) -> str:
     git.check(address.text, git.fetch(bare, address, *options, *words))
     commit = git.resolve(bare, ref if is_commit(ref) else "FETCH_HEAD")
     if commit is None:
-        raise issues.GIT_FAILED.error(repository=address.text, reason=f"it has no commit {ref}")
+        raise issues.GIT_FAILED.error(repository=redact_address(address.text), reason=f"it has no commit {ref}")
     return commit

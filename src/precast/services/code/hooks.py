@@ -25,7 +25,7 @@ from precast.services.code.address_policy import AddressPolicy, check_address
 from precast.services.code.content import MAX_DIGESTS, ContentScope, ContentService
 from precast.services.code.environments import EnvironmentService, check_name
 from precast.services.code.fetching import CodeFetcher, remove_leftovers
-from precast.services.code.file_trees import FileTree
+from precast.services.code.file_trees import FileTree, open_regular
 from precast.services.code.git_sources import check_ref
 from precast.services.code.signing import SigningService
 from precast.services.queue_worker import run_worker
@@ -192,7 +192,7 @@ class HookService:
         """Fetch the ref of the hook, verify its signature if the environment requires one, and deploy it."""
         with tempfile.TemporaryDirectory(prefix=PREFIX, dir=self._spool) as directory:
             fetched = await self._fetcher.fetch(hook.repository, hook.ref, hook_policy(hook), Path(directory))
-            signer = await self._signing.verify(environment, fetched.repository, fetched.commit, hook.ref)
+            signer = await self._signing.verify(environment, fetched, hook.ref)
             await self._store_missing(fetched.tree, fetched.places, ContentScope(environment, ()))
             source = f"{redact_address(hook.repository)} {hook.ref}"
             body = DeployBody(fetched.tree.version, source, fetched.commit)
@@ -213,7 +213,7 @@ class HookService:
                     yield encode_header(digest, len(data)) + data
                     continue
                 yield encode_header(digest, sizes[digest])
-                with places[digest].open("rb") as file:
+                with open_regular(places[digest]) as file:
                     while part := file.read(READ_BYTES):
                         yield part
 

@@ -1,7 +1,6 @@
 """Verifies the signature of a commit or tag with git itself, against the keys that an environment allows.
 
-git runs with an empty home, without the configuration of the machine, of a user or of the fetched repository, of which it uses only the
-objects, and with exactly the allowed keys. A key counts only while it is valid now: git compares `valid-before` with the date that the
+git uses only the objects of the fetched repository, and exactly the allowed keys. A key counts only while it is valid now: git compares `valid-before` with the date that the
 commit gives itself, which the owner of an old key chooses. A tag counts only under its own name and for the commit that is deployed, so
 an old signed tag cannot be passed off as a newer one.
 """
@@ -15,18 +14,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from precast.base import programs
 from precast.services.code import issues
+from precast.services.code.commits.isolated_git import IsolatedGit, is_object_name
 
 COMMIT, TAG = "commit", "tag"
-DEADLINE_S = 30.0
-MAX_OUT_BYTES = 64 * 1024
 MAX_KEYS_BYTES = 64 * 1024
 _SSH_GOOD = re.compile(r'^Good "git" signature for (\S+) with \S+ key (SHA256:[A-Za-z0-9+/=]+)$', re.MULTILINE)
 _GPG_GOOD = re.compile(r"^\[GNUPG:\] GOODSIG [0-9A-F]+ (.+)$", re.MULTILINE)
 _GPG_KEY = re.compile(r"^\[GNUPG:\] VALIDSIG ([0-9A-F]{40,64}) .*$", re.MULTILINE)
 _GPG_BAD = re.compile(r"^\[GNUPG:\] (?:BADSIG|ERRSIG|EXPSIG|EXPKEYSIG|REVKEYSIG|KEYREVOKED)\b", re.MULTILINE)
-_OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 # A line of an allowed-signers file: principals, options, and a key with its type.
 _SIGNER = re.compile(
     r'(?P<principals>\S+)\s+(?P<options>(?:[^\s"]|"[^"]*")+\s+)?(?P<type>[\w@.-]+)\s+(?P<key>[A-Za-z0-9+/]+=*)(?:\s.*)?'
@@ -72,45 +68,38 @@ def verify_signature(repository: Path, commit: str, ref: str, policy: SigningPol
     """
     with tempfile.TemporaryDirectory(prefix="signatures-") as home:
         git = _Git(repository, Path(home), policy, now)
-        return git.verify_commit(commit) if policy.required == COMMIT else git.verify_tag(commit, ref)
+        return git.verify_commit(commit, ref) if policy.required == COMMIT else git.verify_tag(commit, ref)
 
 
-class _Git:
+class _Git(IsolatedGit):
     """git on one repository, with a home that has only the allowed keys."""
 
     def __init__(self, fetched: Path, home: Path, policy: SigningPolicy, now: datetime) -> None:
-        self._fetched, self._home = fetched, home
-        self._repository = _make_repository(fetched, home / "repository")
+        super().__init__(fetched, home)
         self._signers = home / "allowed_signers"
         self._signers.write_text("".join(f"{line}\n" for line in _valid_lines(policy.signers, now)))
-        self._environment = {
-            **programs.ENVIRONMENT,
-            "HOME": str(home),
-            "GNUPGHOME": str(home / "gnupg"),
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": "/dev/null",
-            "LC_ALL": "C",
-            "TZ": "UTC",
-        }
         (home / "gnupg").mkdir(mode=0o700)
         if policy.gpg_keys.strip():
-            self._run(["gpg", "--batch", "--no-autostart", "--import"], policy.gpg_keys.encode())
+            self.run(["gpg", "--batch", "--no-autostart", "--import"], policy.gpg_keys.encode())
 
-    def verify_commit(self, commit: str) -> Signer:
-        if not _OBJECT.fullmatch(commit):
+    def verify_commit(self, commit: str, ref: str) -> Signer:
+        what = f"the commit {commit[:12]}"
+        if not is_object_name(commit):
             raise issues.NOT_SIGNED.error(what=f"the commit {commit[:80]!r}", reason="it is not the hash of a commit")
-        return self._verify("verify-commit", commit, f"the commit {commit[:12]}")
+        if is_object_name(ref) and commit != ref:
+            raise issues.NOT_SIGNED.error(what=what, reason=f"{ref[:12]} was to be deployed")
+        return self._verify("verify-commit", commit, what)
 
     def verify_tag(self, commit: str, ref: str) -> Signer:
         name = ref.removeprefix("refs/tags/")
         what = f"the tag {name}"
-        with (self._fetched / "FETCH_HEAD").open() as file:
-            tag = file.readline(200).partition("\t")[0]
-        if not _OBJECT.fullmatch(tag) or self._read("cat-file", "-t", tag) != "tag":
+        tag = self.read_fetched_head()
+        if not tag or self.read("cat-file", "-t", tag) != "tag":
             raise issues.NOT_SIGNED.error(what=what, reason=f"{ref} is not an annotated tag")
-        if self._read("rev-parse", "--verify", "--quiet", f"{tag}^{{commit}}") != commit:
+        header = self.read_objects([tag])[tag].data.decode(errors="replace").partition("\n\n")[0].splitlines()
+        # The commit itself, not another tag: what git follows from there, nobody has hashed.
+        if header[:2] != [f"object {commit}", "type commit"]:
             raise issues.NOT_SIGNED.error(what=what, reason=f"it is not a tag of the commit {commit[:12]}")
-        header = self._read("cat-file", "tag", tag).partition("\n\n")[0].splitlines()
         if f"tag {name}" not in header:
             raise issues.NOT_SIGNED.error(what=what, reason="the tag object was made under another name")
         return self._verify("verify-tag", tag, what)
@@ -120,34 +109,13 @@ class _Git:
             *("-c", f"gpg.ssh.allowedSignersFile={self._signers}"),
             *("-c", "gpg.ssh.program=ssh-keygen", "-c", "gpg.openpgp.program=gpg", "-c", "gpg.x509.program=false"),
         ]
-        result = self._run(["git", *options, f"--git-dir={self._repository}", verb, "--raw", name])
+        self.read_objects([name])
+        result = self.git(verb, "--raw", name, options=options)
         told = result.error.decode(errors="replace")
         signer = _read_signer(told)
         if result.code != 0 or signer is None:
             raise issues.NOT_SIGNED.error(what=what, reason=_reason(told))
         return signer
-
-    def _read(self, *words: str) -> str:
-        result = self._run(["git", f"--git-dir={self._repository}", *words])
-        return result.out.decode(errors="replace").strip() if result.code == 0 else ""
-
-    def _run(self, argv: list[str], stdin: bytes = b"") -> programs.ProgramResult:
-        options = programs.StartOptions(self._environment, str(self._home), stdin=stdin)
-        try:
-            return programs.run(argv, DEADLINE_S, MAX_OUT_BYTES, options)
-        except TimeoutError:
-            raise issues.CANNOT_VERIFY.error(reason=f"{argv[0]} did not end within {DEADLINE_S:g} s") from None
-        except OSError as error:
-            raise issues.CANNOT_VERIFY.error(reason=f"cannot start {argv[0]}: {error.strerror}") from None
-
-
-def _make_repository(fetched: Path, place: Path) -> Path:
-    """An empty repository with the objects of another one. The other's configuration has no effect."""
-    (place / "objects/info").mkdir(parents=True)
-    (place / "objects/info/alternates").write_text(f"{fetched.absolute() / 'objects'}\n")
-    (place / "refs").mkdir()
-    (place / "HEAD").write_text("ref: refs/heads/none\n")
-    return place
 
 
 def _read_signer(told: str) -> Signer | None:

@@ -5,10 +5,15 @@ refused, and so is the way back to a version that nobody signed.
 """
 
 import asyncio
+import tempfile
+from datetime import datetime
 from pathlib import Path
 
 from precast.base import digests
 from precast.services.code import issues
+from precast.services.code.commits.commit_files import verify_files
+from precast.services.code.commits.isolated_git import IsolatedGit
+from precast.services.code.fetching import FetchedTree
 from precast.services.code.signatures import Signer, SigningPolicy, check_policy, verify_signature
 from precast.store.code.signing import EnvironmentSigning, StoredSigning
 from precast.store.engine.database import Database
@@ -37,13 +42,13 @@ class SigningService:
         await self._database.write(self._set, environment, body, actor)
         return await self.show(environment)
 
-    async def verify(self, environment: str, repository: Path, commit: str, ref: str) -> Signer | None:
+    async def verify(self, environment: str, fetched: FetchedTree, ref: str) -> Signer | None:
         """Who signed what was fetched; None if the environment requires no signature. Raises DeniedError ENV-028."""
         stored = await self._database.read(self._signing.find, environment)
         if stored is None:
             return None
         now = self._database.clock.now()
-        return await asyncio.to_thread(verify_signature, repository, commit, ref, SigningPolicy(*stored), now)
+        return await asyncio.to_thread(_verify, fetched, ref, SigningPolicy(*stored), now)
 
     def require(self, environment: str, signer: Signer | None, source: str) -> Transaction[None]:
         """Part of a deployment's transaction: raises DeniedError ENV-041 if a signature is required and there is none."""
@@ -58,3 +63,15 @@ class SigningService:
             yield from self._signing.put(environment, StoredSigning(body.required, body.signers, body.gpg_keys))
         keys = digests.of_value([body.signers, body.gpg_keys])
         yield from self._audit.add(actor, "environment.signing", environment, required=body.required, keys=keys)
+
+
+def _verify(fetched: FetchedTree, ref: str, policy: SigningPolicy, now: datetime) -> Signer:
+    """Check the signature of a commit, and that the fetched files are those of the commit."""
+    signer = verify_signature(fetched.repository, fetched.commit, ref, policy, now)
+    with tempfile.TemporaryDirectory(prefix="commit-") as directory:
+        home, scratch = Path(directory, "home"), Path(directory, "files")
+        home.mkdir()
+        scratch.mkdir()
+        git = IsolatedGit(fetched.repository, home)
+        verify_files(git, fetched.commit, fetched.tree, fetched.places, scratch)
+    return signer

@@ -15,7 +15,8 @@ from datetime import timedelta
 
 from precast.base.errors import PrecastError
 from precast.services.jobs.job_net import NetLimits, StartableNodes, find_startable, group_batches
-from precast.services.jobs.requests import JobRequest, decode_request, make_order
+from precast.services.jobs.requests import JobRequest, decode_request, make_exec_order, make_run_order
+from precast.services.jobs.sealed_commands import SealedExecOrder
 from precast.services.sessions.orders import OrderService
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
@@ -23,6 +24,7 @@ from precast.store.engine.wakeups import POLL_S
 from precast.store.jobs import jobs as store
 from precast.store.jobs.jobs import CREATED_TOPIC, MOVED_PREFIX, JobClaim, JobRow, Jobs
 from precast.store.sessions.sessions import Sessions
+from precast.wire.jobs.orders import EXEC, RUN
 
 log = logging.getLogger("precast.runs")
 
@@ -175,9 +177,20 @@ class JobDriver:
         wait_s = limits.begin_s if is_connected else max(limits.begin_s, limits.away_s)
         now = self._database.clock.now()
         expires_at = now + timedelta(seconds=wait_s)
-        kind, order = make_order(job, request, node, now, expires_at)
-        yield from self._jobs.mark_ordered(job.id, node, expires_at + GRACE)
-        yield from self._orders.post(node, kind, order)
+        if request.sealed_until is not None:
+            if request.sealed_until <= now:
+                late = f"the command had to begin before {request.sealed_until:%Y-%m-%d %H:%M:%SZ}"
+                yield from self._jobs.leave_out(job.id, node, store.LEFT_OUT, late)
+                return
+            expires_at = min(expires_at, request.sealed_until)
+        seal = yield from self._jobs.mark_ordered(job.id, node, expires_at + GRACE)
+        if seal is None:
+            return  # the node was purged in the meantime
+        if request.sealed_until is None:
+            yield from self._orders.post(node, RUN, make_run_order(job, request, expires_at))
+            return
+        order = make_exec_order(job, request, node, now, expires_at)
+        yield from self._orders.post(node, EXEC, SealedExecOrder(order, request.token, request.sealed_until, seal))
 
     # Nodes that have ended
 

@@ -1,21 +1,30 @@
-"""Signs ordered commands on their way to the node: the stream holds the order, the node gets the signed one.
+"""Has ordered commands signed on their way to the node: the stream holds the order and its seal, the node gets the signed order.
 
 An order is signed when a server sends it, so the signature is always of the authority that the node trusts now. The text that is signed
 names the node, the order, the command and its times; the process on the node that starts the command verifies it.
+
+An order that the signer refuses is sent without a signature: the node refuses it too and answers, so that its step ends and the orders
+behind it are not held up.
 """
 
+import logging
+from datetime import datetime
 from typing import Protocol
 
 import msgspec
 
+from precast.base.errors import DeniedError
+from precast.services.jobs.sealed_commands import SealedExecOrder
 from precast.wire.jobs.orders import EXEC, ExecOrder, SignedExecOrder
 from precast.wire.jobs.signed_orders import order_text
+
+log = logging.getLogger("precast.runs")
 
 
 class OrderSigner(Protocol):
     """The authority, as far as orders need it."""
 
-    async def sign_order(self, order: ExecOrder) -> str:
+    async def sign_order(self, order: ExecOrder, token: str, sealed_until: datetime, seal: bytes) -> str:
         """Return the signature of the order's text, in base64. Raises the signer's error."""
 
 
@@ -26,12 +35,17 @@ class OrderSignatures:
         self._signer = signer
 
     async def prepare(self, node: str, kind: str, body: msgspec.Raw) -> msgspec.Raw:
-        """Return the body to send: of a command the signed one, of other orders the same. Raises the signer's error."""
+        """Return the body to send: of a command the signed one, of other orders the same. Raises the signer's error, unless it refuses."""
         if kind != EXEC:
             return body
-        order = msgspec.json.decode(body, type=ExecOrder)
+        sealed = msgspec.json.decode(body, type=SealedExecOrder)
+        order = sealed.order
         assert order.node == node, "an order is posted to its node"
-        signature = await self._signer.sign_order(order)
+        try:
+            signature = await self._signer.sign_order(order, sealed.token, sealed.sealed_until, sealed.seal)
+        except DeniedError as error:
+            log.warning("the command %s is sent to %s without a signature: %s", order.order, node, error)
+            signature = ""
         signed = SignedExecOrder(
             order.order, order.expires_at, order.timeout_s, order_text(order), signature, order.why
         )

@@ -27,6 +27,9 @@ class JobRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     argv: list[str] = []
     output_bytes: int = 0
     why: str = ""
+    # Of a command: the id of the token by which it was ordered, and until when the signer signs orders.
+    token: str = ""
+    sealed_until: datetime | None = None
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self)
@@ -71,15 +74,21 @@ def request_command(body: NewExecJob, count: int) -> JobRequest:
     )
 
 
-def make_order(
-    job: JobRow, request: JobRequest, node: str, now: datetime, expires_at: datetime
-) -> tuple[str, msgspec.Struct]:
-    """The order for one node of a job: the kind of the record, and its body."""
-    if job.kind == EXEC:
-        take_s, why = request.limits.take_s, request.why or job.made_by
-        order = ExecOrder(node, job.id, request.argv, now, expires_at, take_s, request.output_bytes, why)
-        return wire.EXEC, order
-    return wire.RUN, RunOrder(job.id, request.mode, expires_at, request.tags, request.why or job.made_by)
+def make_exec_order(job: JobRow, request: JobRequest, node: str, now: datetime, expires_at: datetime) -> ExecOrder:
+    """The order of a command for one node."""
+    take_s = request.limits.take_s
+    why = explain(request, job.made_by)
+    return ExecOrder(node, job.id, request.argv, now, expires_at, take_s, request.output_bytes, why)
+
+
+def make_run_order(job: JobRow, request: JobRequest, expires_at: datetime) -> RunOrder:
+    """The order of a run."""
+    return RunOrder(job.id, request.mode, expires_at, request.tags, explain(request, job.made_by))
+
+
+def explain(request: JobRequest, made_by: str) -> str:
+    """The reason that nodes are told: the one that was given, or who ordered it."""
+    return request.why or made_by
 
 
 def resolve_amount(text: str | None, count: int) -> int | None:

@@ -11,6 +11,7 @@ import msgspec
 
 from precast.base.ids import Ids
 from precast.services import texts
+from precast.services.identity.signer.messages import Credential
 from precast.services.jobs import issues
 from precast.services.jobs.requests import (
     APPLY,
@@ -21,6 +22,7 @@ from precast.services.jobs.requests import (
     request_run,
     resolve_amount,
 )
+from precast.services.jobs.sealed_commands import CommandSigner, NewCommand, SealedRequest, seal_command
 from precast.services.query.targets import TargetService
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
@@ -52,9 +54,10 @@ class JobService:
         targets: TargetService,
         audit: AuditLog,
         ids: Ids,
+        signer: CommandSigner,
     ) -> None:
         self._database, self._jobs, self._sessions = database, jobs, sessions
-        self._targets, self._audit, self._ids = targets, audit, ids
+        self._targets, self._audit, self._ids, self._signer = targets, audit, ids, signer
 
     async def start(self, body: NewRunJob, actor: str) -> JobView:
         """Have nodes apply their released catalogs. Raises what targets raise, UnavailableError RUN-004."""
@@ -63,14 +66,20 @@ class JobService:
             texts.check("a tag", tag)
         names = await self._names(body.nodes)
         request = request_run(body, len(names))
-        return await self._start(APPLY, request, names, actor)
+        return await self._database.write(
+            self._create, self._ids.new(), APPLY, SealedRequest(request, {}), names, actor
+        )
 
-    async def command(self, body: NewExecJob, actor: str) -> JobView:
-        """Have nodes run a command. Raises what targets raise, InputError RUN-003, UnavailableError RUN-004."""
+    async def command(self, body: NewExecJob, actor: str, credential: Credential | None = None) -> JobView:
+        """Have nodes run a command, which the signer seals for the person.
+
+        Raises what targets and the signer raise, InputError RUN-003, UnavailableError RUN-004.
+        """
         texts.check("the reason", body.why)
         names = await self._names(body.nodes)
-        request = request_command(body, len(names))
-        return await self._start(EXEC, request, names, actor)
+        new = NewCommand(self._ids.new(), request_command(body, len(names)), names, actor)
+        sealed = await seal_command(self._signer, new, credential, self._database.clock.now())
+        return await self._database.write(self._create, new.job, EXEC, sealed, names, actor)
 
     async def stop(self, job_id: str, actor: str, kind: str | None = None) -> JobView:
         """Let no other node start; nodes that have started go on. Raises NotFoundError RUN-001, ConflictError RUN-002."""
@@ -107,19 +116,17 @@ class JobService:
     async def _names(self, nodes: TargetsBody) -> list[str]:
         return (await self._targets.resolve(nodes)).names
 
-    async def _start(self, kind: str, request: JobRequest, names: Sequence[str], actor: str) -> JobView:
-        return await self._database.write(self._create, self._ids.new(), kind, request, names, actor)
-
     def _create(
-        self, job_id: str, kind: str, request: JobRequest, names: Sequence[str], actor: str
+        self, job_id: str, kind: str, sealed: SealedRequest, names: Sequence[str], actor: str
     ) -> Transaction[JobView]:
+        request = sealed.request
         count = yield from self._jobs.count_open()
         if count >= MAX_OPEN:
             raise issues.TOO_MANY_RUNS.error(count=count)
         available = (yield from self._sessions.filter_connected(names)) if not request.limits.away_s else set(names)
         size = resolve_amount(request.limits.batch, len(available)) or len(names)
         ordered = [name for name in names if name in available]
-        steps = [NewStep(name, at // size) for at, name in enumerate(ordered)]
+        steps = [NewStep(name, at // size, seal=sealed.seals.get(name)) for at, name in enumerate(ordered)]
         away = [NewStep(name, 0, store.AWAY, "it is not connected") for name in names if name not in available]
         yield from self._jobs.create(
             job_id, kind, request.encode(), actor, timedelta(seconds=request.allowed_s), [*steps, *away]

@@ -70,12 +70,13 @@ class OutputRow(NamedTuple):
 
 
 class NewStep(NamedTuple):
-    """A new step: waiting, or in an end state already."""
+    """A new step: waiting, or in an end state already. The step of a command has the signer's seal."""
 
     node: str
     batch: int
     state: str = WAITING
     message: str | None = None
+    seal: bytes | None = None
 
 
 class JobClaim(NamedTuple):
@@ -129,6 +130,7 @@ class Jobs:
                 "state": step.state,
                 "ended_at": None if step.state == WAITING else now,
                 "message": step.message,
+                "seal": step.seal,
             }
             for place, step in enumerate(steps)
         )
@@ -226,8 +228,10 @@ class Jobs:
         """List the nodes whose turn is next, each with its batch."""
         return [(node, batch) for node, batch in (yield queries.WAITING(run=job, limit=limit))]
 
-    def mark_ordered(self, job: str, node: str, due_at: datetime) -> Transaction[None]:
-        yield queries.ORDER(run=job, node=node, due_at=to_micros(due_at), now=self._now())
+    def mark_ordered(self, job: str, node: str, due_at: datetime) -> Transaction[bytes | None]:
+        """Record that a waiting node gets its order. Returns the seal of its command, empty for other jobs; None if it does not wait."""
+        rows = yield queries.ORDER(run=job, node=node, due_at=to_micros(due_at), now=self._now())
+        return bytes(rows[0][0] or b"") if rows else None
 
     def leave_out(self, job: str, node: str, state: str, message: str) -> Transaction[None]:
         """End the step of a node that gets no order."""

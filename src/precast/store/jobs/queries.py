@@ -17,8 +17,8 @@ MAKE = Query(
 MAKE_STEP = Query(
     "jobs.make_step",
     """
-    INSERT INTO run_step (run, node, place, batch, state, ended_at, message)
-    VALUES (:run, :node, :place, :batch, :state, :ended_at, :message)
+    INSERT INTO run_step (run, node, place, batch, state, ended_at, message, seal)
+    VALUES (:run, :node, :place, :batch, :state, :ended_at, :message, :seal)
     """,
 )
 SHOW = Query(
@@ -88,7 +88,7 @@ ORDER = Query(
     "jobs.order",
     """
     UPDATE run_step SET state = 'ordered', ordered_at = :now, due_at = :due_at, number = NULL
-    WHERE run = :run AND node = :node AND state = 'waiting'
+    WHERE run = :run AND node = :node AND state = 'waiting' RETURNING seal
     """,
 )
 LEAVE_OUT = Query(

@@ -219,7 +219,7 @@ TABLES: tuple[Table, ...] = (
         ("run", "node"),
         (
             *("place", "batch", "state", "number", "due_at", "ordered_at", "began_at", "ended_at"),
-            *("report", "message", "result"),
+            *("report", "message", "result", "seal"),
         ),
     ),
     Table("run_output", ("run", "node", "first"), ("number", "lines", "size", "at")),

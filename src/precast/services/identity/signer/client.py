@@ -5,6 +5,7 @@ that may read the key themselves (`local.py`).
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from typing import Literal, Protocol, TypeVar
 
 import msgspec
@@ -84,6 +85,18 @@ class SignerClient:
         verb = messages.SealPolicies(list(nodes), enforce, windows, after, approver)
         return await self._connection.ask(verb, messages.Seals)
 
+    async def seal_command(
+        self,
+        order: str,
+        command: messages.Command,
+        nodes: Sequence[str],
+        expires_at: datetime,
+        approver: Credential | None,
+    ) -> list[bytes]:
+        """Seal a command for at most `messages.MAX_ITEMS` nodes, in their order."""
+        verb = messages.SealCommand(order, command, list(nodes), expires_at, approver)
+        return (await self._connection.ask(verb, messages.Seals)).seals
+
     async def revoke_token(self, token_id: str) -> None:
         await self._connection.ask(messages.RevokeToken(token_id), messages.Done)
 
@@ -108,8 +121,9 @@ class SignerClient:
     async def sign_release(self, release: ReleasePointer) -> str:
         return (await self._connection.ask(messages.SignRelease(release), messages.Signature)).signature
 
-    async def sign_order(self, order: ExecOrder) -> str:
-        return (await self._connection.ask(messages.SignOrder(order), messages.Signature)).signature
+    async def sign_order(self, order: ExecOrder, token: str, sealed_until: datetime, seal: bytes) -> str:
+        verb = messages.SignOrder(order, token, sealed_until, seal)
+        return (await self._connection.ask(verb, messages.Signature)).signature
 
     async def sign_crl(self, revocations: Sequence[messages.Revocation], *, is_last: bool) -> messages.Crl:
         return await self._connection.ask(messages.SignCrl(list(revocations), is_last), messages.Crl)

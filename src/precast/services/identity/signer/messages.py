@@ -4,7 +4,7 @@ There is no request to sign given bytes. Unknown fields are refused, so both sid
 """
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -14,6 +14,9 @@ from precast.wire.nodes.policy import Enforce, SignedPolicy
 
 # How many policies, or revocations, one request may contain.
 MAX_ITEMS = 1000
+
+# A time without a zone cannot be compared with ours.
+Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class Body(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,7 +31,7 @@ class PersonRecord(Body, frozen=True):
     person: str
     role: str
     environments: list[str]
-    expires_at: datetime
+    expires_at: Time
 
 
 class EnrolmentRecord(Body, frozen=True):
@@ -39,7 +42,7 @@ class EnrolmentRecord(Body, frozen=True):
     pattern: str
     extensions: dict[str, str]
     uses: int
-    expires_at: datetime
+    expires_at: Time
 
 
 class PolicyRecord(Body, frozen=True):
@@ -49,6 +52,25 @@ class PolicyRecord(Body, frozen=True):
     serial: int
     enforce: Enforce
     windows: list[str]
+
+
+class Command(Body, frozen=True):
+    """What a node shall run, and its limits."""
+
+    argv: list[str]
+    timeout_s: float
+    output_bytes: int
+    why: str
+
+
+class CommandRecord(Body, frozen=True):
+    """A command that a person has ordered from a node, as it is stored with its job."""
+
+    node: str
+    order: str
+    command: str  # the digest of the `Command`
+    token: str  # the id of the person's token
+    expires_at: datetime  # no order of it begins later
 
 
 class Credential(Body, frozen=True):
@@ -91,6 +113,16 @@ class SealPolicies(Verb, frozen=True, tag="seal_policies"):
     enforce: Enforce
     windows: list[str]
     after: int  # the highest serial that one of the nodes has
+    approver: Credential | None
+
+
+class SealCommand(Verb, frozen=True, tag="seal_command"):
+    """Asks for the seals of a command for nodes; a person with the role for commands orders it."""
+
+    order: str
+    command: Command
+    nodes: list[str]
+    expires_at: datetime
     approver: Credential | None
 
 
@@ -149,9 +181,12 @@ class SignRelease(Verb, frozen=True, tag="sign_release"):
 
 
 class SignOrder(Verb, frozen=True, tag="sign_order"):
-    """Asks for the signature of a command that is ordered from a node."""
+    """Asks for the signature of an order to a node. With `token` and `sealed_until`, the order makes the `CommandRecord` that is sealed."""
 
     order: ExecOrder
+    token: str
+    sealed_until: datetime
+    seal: bytes
 
 
 class Revocation(Body, frozen=True):
@@ -159,8 +194,8 @@ class Revocation(Body, frozen=True):
 
     serial: str
     authority: str  # fingerprint of its issuer
-    revoked_at: datetime
-    not_after: datetime
+    revoked_at: Time
+    not_after: Time
 
 
 class SignCrl(Verb, frozen=True, tag="sign_crl"):
@@ -184,6 +219,7 @@ AnyVerb = (
     | SealPerson
     | SealEnrolment
     | SealPolicies
+    | SealCommand
     | RevokeToken
     | Enrol
     | Approve

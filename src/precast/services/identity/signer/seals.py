@@ -12,16 +12,35 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from precast.base import canonical
-from precast.services.identity.signer.messages import EnrolmentRecord, PersonRecord, PolicyRecord
+from precast.base import canonical, digests
+from precast.base.digests import Digest
+from precast.services.identity.signer.messages import (
+    Command,
+    CommandRecord,
+    EnrolmentRecord,
+    PersonRecord,
+    PolicyRecord,
+)
+from precast.wire.jobs.orders import ExecOrder
 
-SealedRecord = PersonRecord | EnrolmentRecord | PolicyRecord
+SealedRecord = PersonRecord | EnrolmentRecord | PolicyRecord | CommandRecord
 # In front of the record, so that a seal of one sort of record is not valid for another.
 _PREFIXES: dict[type[SealedRecord], bytes] = {
     PersonRecord: b"precast seal 1 person\n",
     EnrolmentRecord: b"precast seal 1 enrolment\n",
     PolicyRecord: b"precast seal 1 policy\n",
+    CommandRecord: b"precast seal 1 command\n",
 }
+
+
+def digest_command(command: Command) -> Digest:
+    """The digest of a command, of which each node's record has one: so sealing for many nodes reads a long command once."""
+    return digests.of_value(command)
+
+
+def command_of(order: ExecOrder) -> Command:
+    """The command of an order to a node."""
+    return Command(order.argv, order.timeout_s, order.output_bytes, order.why)
 
 
 class SealKey:

@@ -19,17 +19,19 @@ from precast.services.identity.signer.approval import Peer
 from precast.services.identity.signer.context import Deed, SignerContext
 from precast.services.identity.signer.limits import Bucket
 from precast.services.identity.signer.signer_log import LogLine
-from precast.services.identity.signer.verbs import documents, issuing, rotating, sealing
+from precast.services.identity.signer.verbs import commands, documents, issuing, rotating, sealing
 
 log = logging.getLogger("precast.signer")
 
 # Refusals that are logged, after a burst of ten times as many; the rest is counted in the next line.
 REFUSALS_PER_S = 10
+MAX_DETAIL_CHARS = 200
 
 _VERBS: dict[type[messages.Verb], Callable[[SignerContext, Any, Deed], msgspec.Struct]] = {
     messages.SealPerson: sealing.seal_person,
     messages.SealEnrolment: sealing.seal_enrolment,
     messages.SealPolicies: sealing.seal_policies,
+    messages.SealCommand: commands.seal_command,
     messages.RevokeToken: sealing.revoke_token,
     messages.Enrol: issuing.enrol,
     messages.Approve: issuing.approve,
@@ -37,7 +39,7 @@ _VERBS: dict[type[messages.Verb], Callable[[SignerContext, Any, Deed], msgspec.S
     messages.CertifyServer: issuing.certify_server,
     messages.SignPolicy: documents.sign_policy,
     messages.SignRelease: documents.sign_release,
-    messages.SignOrder: documents.sign_order,
+    messages.SignOrder: commands.sign_order,
     messages.SignCrl: documents.sign_crl,
     messages.Rotate: rotating.rotate,
 }
@@ -102,8 +104,10 @@ class Signer:
             self._unlogged += 1
 
     def _log(self, verb: str, outcome: str, deed: Deed, reason: str = "") -> None:
-        subject = deed.subject[:200]
-        line = LogLine(deed.now, verb, outcome, subject, deed.peer.uid, "", deed.by, reason, deed.detail)
+        # A line is far shorter than what the log reads back to continue its chain, whatever a peer sends.
+        detail = {name: text[:MAX_DETAIL_CHARS] for name, text in deed.detail.items()}
+        subject = deed.subject[:MAX_DETAIL_CHARS]
+        line = LogLine(deed.now, verb, outcome, subject, deed.peer.uid, "", deed.by, reason, detail)
         self._context.state.log.add(line)
 
 

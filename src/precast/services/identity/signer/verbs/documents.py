@@ -1,25 +1,29 @@
-"""The verbs that sign documents other than node certificates: policies and the list of revoked certificates."""
+"""The verbs that sign documents: policies, pointers to released catalogs, and the list of revoked certificates."""
 
 import base64
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
+from precast.base.digests import is_digest
 from precast.services.identity import issues
 from precast.services.identity.signer.context import Deed, SignerContext
 from precast.services.identity.signer.messages import (
     MAX_ITEMS,
     Crl,
+    Revocation,
     Signature,
     SignCrl,
-    SignOrder,
     SignPolicy,
     SignRelease,
 )
 from precast.wire.catalogs.release_pointer import release_text, signed_release_bytes
-from precast.wire.jobs.signed_orders import order_text, signed_order_bytes
 from precast.wire.nodes.policy import Policy, SignedPolicy, policy_text, signed_bytes
 
 # As long as a node's certificate: a node without contact to a server for this time runs in no-op mode.
 POLICY_FOR = timedelta(days=30)
+# The times of a revocation: X.509 has none before the first; certificates of an imported authority may be valid for long.
+EARLIEST = datetime(1950, 1, 1, tzinfo=UTC)
+CLOCK_DIFFERENCE = timedelta(days=1)
+LONGEST_CERTIFICATE = timedelta(days=40 * 365)
 
 
 def sign_policy(context: SignerContext, verb: SignPolicy, deed: Deed) -> SignedPolicy:
@@ -38,16 +42,11 @@ def sign_release(context: SignerContext, verb: SignRelease, deed: Deed) -> Signa
     """Sign the pointer to the catalog that is released to a node."""
     release = verb.release
     deed.subject, deed.detail["sequence"] = release.node[:100], str(release.sequence)
-    return _sign(context, signed_release_bytes(release_text(release)))
+    return sign(context, signed_release_bytes(release_text(release)))
 
 
-def sign_order(context: SignerContext, verb: SignOrder, deed: Deed) -> Signature:
-    """Sign a command that is ordered from a node."""
-    deed.subject, deed.detail["order"] = verb.order.node[:100], verb.order.order
-    return _sign(context, signed_order_bytes(order_text(verb.order)))
-
-
-def _sign(context: SignerContext, data: bytes) -> Signature:
+def sign(context: SignerContext, data: bytes) -> Signature:
+    """Sign the bytes of a document, which name its sort."""
     return Signature(base64.b64encode(context.authority.newest().sign_document(data)).decode())
 
 
@@ -57,10 +56,16 @@ def sign_crl(context: SignerContext, verb: SignCrl, deed: Deed) -> Crl:
     revocations = context.state.revocations
     if len(verb.revocations) > MAX_ITEMS or not revocations.has_room_for(verb.revocations):
         raise issues.SIGNER_REFUSED.error(reason="these are too many revocations")
-    if not all(_is_serial(row.serial) for row in verb.revocations):
-        raise issues.SIGNER_REFUSED.error(reason="a serial is not a number in hex")
+    if not all(_is_signable(row, deed.now) for row in verb.revocations):
+        raise issues.SIGNER_REFUSED.error(reason="a serial, an issuer or a time of a revocation is invalid")
     revocations.add(verb.revocations, deed.now)
     return revocations.sign(context.authority.newest(), deed.now) if verb.is_last else Crl(b"")
+
+
+def _is_signable(row: Revocation, now: datetime) -> bool:
+    """Whether a CRL can name it, and it leaves the list some day. What is on the list once is there for every later CRL."""
+    is_dated = EARLIEST <= row.revoked_at <= now + CLOCK_DIFFERENCE and row.not_after <= now + LONGEST_CERTIFICATE
+    return is_dated and is_digest(row.authority) and _is_serial(row.serial)
 
 
 def _is_serial(text: str) -> bool:

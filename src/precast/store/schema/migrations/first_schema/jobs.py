@@ -34,6 +34,7 @@ TABLES = (
         report      TEXT,                    -- the id of the node's own run
         message     TEXT,
         result      TEXT,                    -- JSON
+        seal        {bytes},                 -- the signer's seal of the command for this node
         PRIMARY KEY (run, node)
     ){strict}
     """,

@@ -11,6 +11,8 @@ MAX_CHARS: Final = 1000
 DEFAULT_PORTS: Final = {"https": 443, "http": 80, "ssh": 22, "git": 9418}
 
 Scheme = Literal["https", "http", "ssh", "git", "file"]
+# git decodes the whole of such a URL before it looks for the host, so that a user's name could contain another host.
+_DECODED: Final = ("ssh", "git")
 _HOST: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\]"
 _USER: Final = r"[A-Za-z0-9_~.+%](?:[A-Za-z0-9_~.+%-]{0,99})"
 _URL: Final = re.compile(
@@ -49,6 +51,8 @@ def parse_address(text: str) -> RepositoryAddress:
         port = int(match["port"] or DEFAULT_PORTS[scheme])
         if not 0 < port < 65536:
             raise ValueError(f"{port} is not a port")
+        if scheme in _DECODED and "%" in text:
+            raise ValueError("it contains %")
         return RepositoryAddress(text, scheme, match["host"].strip("[]").lower(), port, _plain_path(match["path"]))
     if "://" in text:
         raise ValueError("it is not a URL of https, http, ssh, git or file")

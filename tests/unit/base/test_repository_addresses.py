@@ -50,6 +50,11 @@ def test_address_is_read_into_its_parts(text: str, parts: tuple[str, str, int, s
         "git@-oProxyCommand=id:x",
         "ssh://-oProxyCommand=id/x",
         "ssh://git@-h/x",
+        # git decodes these before it looks for the host: it would connect to 127.0.0.1.
+        "ssh://a%40127.0.0.1%2f@forge/x",
+        "ssh://a:b%40127.0.0.1%2f@forge/x",
+        "git://a%40127.0.0.1%2f@forge/x",
+        "ssh://forge/a/%2e%2e/b",
         "https://h",
         "https:///x",
         "https://h:0/x",

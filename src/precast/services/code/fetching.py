@@ -75,11 +75,11 @@ class CodeFetcher:
         await asyncio.to_thread(self._prepare)
         request = FetchRequest(repository, ref, str(work), str(self._cache), policy, self._policy)
         result = await self._run(request, work)
-        if (problem := result.problem) is not None and problem.kind in [*Kind]:
+        if (problem := result.problem) is not None and problem.kind in [kind.value for kind in Kind]:
             raise PrecastError.of_kind(Kind(problem.kind), problem.code, problem.message, problem.hint)
         if result.code is None:
             raise _unreadable(request)
-        tree, places = await asyncio.to_thread(_read_listing, result.code, work.resolve() / "files")
+        tree, places = await asyncio.to_thread(_read_listing, result.code, work)
         return FetchedTree(result.code.commit, tree, places, work / "git")
 
     def _prepare(self) -> None:
@@ -174,9 +174,10 @@ def _sizes(directory: Path) -> Iterator[int]:
             continue
 
 
-def _read_listing(code: FetchedCode, root: Path) -> tuple[FileTree, dict[str, Path]]:
+def _read_listing(code: FetchedCode, work: Path) -> tuple[FileTree, dict[str, Path]]:
     """The tree that a fetch reports, and the path of the content of each digest. Raises InputError ENV-002, ENV-003."""
     tree = FileTree.decode(code.manifest)
+    root = work.resolve() / "files"  # not resolved itself: it belongs to the process that fetched
     places = {digest: _inside(root, code.places.get(digest, "..")) for digest in tree.digests}
     return tree, places
 

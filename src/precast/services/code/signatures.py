@@ -1,8 +1,8 @@
 """Verifies the signature of a commit or tag with git itself, against the keys that an environment allows.
 
-git uses only the objects of the fetched repository, and exactly the allowed keys. A key counts only while it is valid now: git compares `valid-before` with the date that the
-commit gives itself, which the owner of an old key chooses. A tag counts only under its own name and for the commit that is deployed, so
-an old signed tag cannot be passed off as a newer one.
+git uses only the objects of the fetched repository, and exactly the allowed keys. A key counts only while it is valid now: git compares
+`valid-before` with the date that the commit gives itself, which the owner of an old key chooses. A tag counts only under its own name and
+for the commit that is deployed, so an old signed tag cannot be passed off as a newer one.
 """
 
 import re

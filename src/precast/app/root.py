@@ -63,7 +63,7 @@ async def initialise(settings: ServerSettings, admin: str, puppet_ca: Path | Non
     _make_directory(settings.data)
     # The authority's files appear last and all at once: if anything fails before, `init` can be run again.
     async with opened(settings) as database:
-        with files.created(authority) as new:
+        with files.created(authority, [each.fingerprint for each in certificates if not each.revoked_at]) as new:
             if puppet is not None:
                 await import_certificates(database, puppet, certificates)
             people = build_people_service(database, await open_local_signer(new, SystemClock()))

@@ -69,11 +69,12 @@ async def serving(
     per_minute: dict[str, int] | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[SocketSite]:
-    """Serve a new authority on a socket."""
+    """Serve the authority of a directory on a socket, or a new one."""
     clock = clock or SystemClock()
     files = AuthorityFiles(directory / "authority")
-    with files.created(Authority.new(clock.now())):
-        pass
+    if not files.directory.exists():
+        with files.created(Authority.new(clock.now())):
+            pass
     signer = build_signer(files, clock, hosts, per_minute=per_minute)
     path = directory / "s"
     running = asyncio.create_task(Listener(signer, clock, frozenset({os.getuid()}), frozenset()).run(bind(path)))

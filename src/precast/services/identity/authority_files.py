@@ -3,6 +3,7 @@
     key.pem            the key that signs
     certificate.pem    what nodes and people trust: the certificate of that key, and the one of the authority before or after it
     imported.pem       the authority that issued imported certificates of nodes, until it is retired; it signs no servers
+    imported-nodes     the fingerprints of those certificates, one in a line; others of that authority are not renewed
     chain.pem          signatures of an earlier authority on the one that replaced it, or the path to a root above this one
     next-key.pem       the key that will sign, while a successor is only prepared
     seal-key.pem       the key of the signer's seals, which rotation does not change
@@ -17,7 +18,7 @@ destroys the old one.
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from cryptography import x509
@@ -45,6 +46,7 @@ class AuthorityFiles:
         self.next_key = directory / "next-key.pem"
         self.certificate = directory / "certificate.pem"
         self.imported = directory / "imported.pem"
+        self.imported_nodes = directory / "imported-nodes"
         self.chain = directory / "chain.pem"
 
     def refuse_existing(self) -> None:
@@ -53,10 +55,10 @@ class AuthorityFiles:
             raise issues.AUTHORITY_EXISTS.error(place=self.directory)
 
     @contextlib.contextmanager
-    def created(self, authority: Authority) -> "Iterator[AuthorityFiles]":
+    def created(self, authority: Authority, imported_nodes: Iterable[str] = ()) -> "Iterator[AuthorityFiles]":
         """Write the files of an authority; they appear at the end of the block, or not at all if the block fails.
 
-        Within the block, the returned directory has them.
+        Within the block, the returned directory has them. `imported_nodes` are the fingerprints of imported certificates.
 
         Raises ConflictError CA-002 if there is an authority already: it is never overwritten.
         """
@@ -69,6 +71,7 @@ class AuthorityFiles:
                     write_private(new.chain, _pem(authority.chain))
                 if authority.imported:
                     write_private(new.imported, _pem(authority.imported))
+                    write_private(new.imported_nodes, "".join(f"{each}\n" for each in imported_nodes).encode())
                 write_private(new.certificate, authority.pem.encode())
                 yield new
         except FileExistsError:
@@ -94,6 +97,13 @@ class AuthorityFiles:
             )
         others = [certificate for certificate in trusted if certificate is not own[0]]
         return Authority(key, own[0], others, chain, imported)
+
+    def load_imported_nodes(self) -> frozenset[str]:
+        """The fingerprints of the imported certificates. Raises what `load` raises."""
+        with self._explained():
+            if not self.imported.exists():
+                return frozenset()
+            return frozenset(self.imported_nodes.read_text(encoding="ascii").split())
 
     def load_seal_key(self) -> Ed25519PrivateKey:
         """Raises what `load` raises."""
@@ -151,7 +161,8 @@ class AuthorityFiles:
     @property
     def stamps(self) -> FileStamps:
         """Values that change when any of the files does."""
-        return tuple(map(_stamp, (self.key, self.next_key, self.certificate, self.imported, self.chain)))
+        paths = (self.key, self.next_key, self.certificate, self.imported, self.imported_nodes, self.chain)
+        return tuple(map(_stamp, paths))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -185,6 +196,7 @@ class AuthorityFiles:
         current = self.load()
         write_private(self.certificate, _pem([current.certificate]))
         self.imported.unlink(missing_ok=True)
+        self.imported_nodes.unlink(missing_ok=True)
         if current.certificate not in current.chain:
             self.chain.unlink(missing_ok=True)
 
@@ -215,7 +227,7 @@ class LoadedAuthority:
         """Raises what `AuthorityFiles.load` raises."""
         self.files = files
         self._stamps = files.stamps
-        self.current = files.load()
+        self.current, self._imported_nodes = files.load(), files.load_imported_nodes()
 
     def reload(self) -> bool:
         """Load the files again if they have changed; returns whether they have. Raises what `load` raises: then nothing changes here."""
@@ -223,8 +235,16 @@ class LoadedAuthority:
         if stamps == self._stamps:
             return False
         self._stamps = stamps
-        self.current = self.files.load()
+        self.current, self._imported_nodes = self.files.load(), self.files.load_imported_nodes()
         return True
+
+    def find_issuers(self, certificate: x509.Certificate) -> list[x509.Certificate]:
+        """The authorities whose certificate of a node this is, as `Authority.find_issuers`; of an imported one, only what was imported."""
+        authority = self.newest()
+        issuers = authority.find_issuers(certificate)
+        if certificates.fingerprint(certificate) in self._imported_nodes:
+            return issuers
+        return [issuer for issuer in issuers if issuer not in authority.imported]
 
     def newest(self) -> Authority:
         """Return the authority to sign with: never a key that another process has just replaced."""

@@ -99,7 +99,7 @@ def _find_issued(context: SignerContext, pem: str) -> tuple[x509.Certificate, li
     """The certificate, and the fingerprints of the trusted authority that issued it. Raises DeniedError CA-007."""
     try:
         old = x509.load_pem_x509_certificate(pem.encode())
-        issuers = context.authority.newest().find_issuers(old)
+        issuers = context.authority.find_issuers(old)
     except (ValueError, UnsupportedAlgorithm):
         raise issues.RENEWAL_DENIED.error() from None
     if not issuers or not _is_nodes(old):

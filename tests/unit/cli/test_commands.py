@@ -8,9 +8,10 @@ from precast.cli.main import GROUPS, build_parser
 from tools.reference import parsers
 
 ALL = {" ".join(words): parser for words, parser in parsers(build_parser(list(GROUPS)))}
-# These commands run until they are stopped, or print a document in another format.
+# These commands run until they are stopped, are processes that the daemon starts for itself, or print a document in another format.
 WITHOUT_JSON = {
-    *("precast server", "precast agent", "precast agent run", "precast agent exec"),
+    *("precast server", "precast signer", "precast agent", "precast agent run"),
+    *("precast agent exec", "precast agent network"),
     *("precast net draw", "precast net export", "precast net import"),
 }
 

@@ -27,6 +27,7 @@ from precast.agent.state.store import LocalStore, put_note
 from precast.agent.state.wakeup import wake_daemon
 from precast.base.clock import Clock, SystemClock
 from precast.base.errors import PrecastError
+from precast.base.home import home_directory
 from precast.catalog.body import Body
 from precast.catalog.source_map import SourceMap
 from precast.types.ordering import NO_TYPES, Types
@@ -170,7 +171,7 @@ def state_root(root: Path) -> Path:
     """The root of the agent's own state: the given root, or for a user other than root a directory of that user."""
     if os.geteuid() == 0 or root.resolve() != Path("/"):
         return root
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
+    base = os.environ.get("XDG_STATE_HOME") or home_directory() / ".local/state"
     return Path(base) / "precast"
 
 

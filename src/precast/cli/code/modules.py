@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from precast.base.home import home_directory
 from precast.base.redaction import redact
 from precast.cli.code.local_environments import directory, open_environment
 from precast.cli.console.files import read_source
@@ -82,7 +83,7 @@ def _puppetfile(place: Path) -> Puppetfile | None:
 
 def _cache() -> Path:
     """The directory that caches repositories between runs."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    base = os.environ.get("XDG_CACHE_HOME") or home_directory() / ".cache"
     return Path(base) / "precast" / "git"
 
 

@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote, urlencode
 
@@ -11,6 +10,7 @@ import msgspec
 
 from precast.base import https
 from precast.base.errors import NotFoundError
+from precast.base.home import expand
 from precast.cli import issues
 from precast.cli.console.settings import ClientSettings, add_settings, load_settings
 from precast.wire.identity.tokens import parse_person
@@ -115,7 +115,7 @@ def connect(args: argparse.Namespace, timeout_s: float = TIMEOUT_S) -> Client:
                 name=name, variable=f"PRECAST_{name.upper()}", file="~/.config/precast/client.toml"
             )
     try:
-        authority = Path(settings.ca).expanduser().read_text(encoding="ascii")
+        authority = expand(settings.ca).read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not PEM"
         raise issues.NO_AUTHORITY_FILE.error(path=settings.ca, reason=reason) from error

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
+from precast.base.home import expand, home_directory
 from precast.base.settings import Area, DeclaredSetting, LoadedSettings, Setting, Settings, declared, load
 
 S = TypeVar("S", bound=Settings)
 
 
 def _client_file(environment: Mapping[str, str]) -> Path:
-    given = Path(environment.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+    given = expand(environment.get("XDG_CONFIG_HOME") or "~/.config")
     # The XDG specification says that a relative path is invalid and must be ignored.
-    base = given if given.is_absolute() else Path("~/.config").expanduser()
+    base = given if given.is_absolute() else expand("~/.config")
     return base / "precast" / "client.toml"
 
 
@@ -72,6 +73,7 @@ def _add_flag(parser: argparse.ArgumentParser, declared_setting: DeclaredSetting
 
 
 def _default_file(cls: type[Settings]) -> str:
-    home = str(Path.home())
-    path = str(cls.area.place({}))
-    return "~" + path.removeprefix(home) if path.startswith(home) else path
+    home, path = home_directory(), cls.area.place({})
+    # Everything is below the root directory, which is no home to abbreviate.
+    is_abbreviated = home != Path("/") and path.is_relative_to(home)
+    return f"~/{path.relative_to(home)}" if is_abbreviated else str(path)

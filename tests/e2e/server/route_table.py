@@ -91,6 +91,9 @@ POST    /v1/environments/{environment}/missing            operator  named
 POST    /v1/environments/{environment}/versions           operator  named
 POST    /v1/environments/{environment}/rollbacks          operator  named
 POST    /v1/environments/{environment}/policies           operator  named
+POST    /v1/environments/{environment}/deployments        operator  named
+GET     /v1/environments/{environment}/signing            viewer    named
+POST    /v1/environments/{environment}/signing            admin     named
 POST    /v1/environments/{environment}/approvals          admin     named
 GET     /v1/approvals                                     viewer    own
 GET     /v1/approvals/{request}                           viewer    own

@@ -18,8 +18,8 @@ from precast.wire import sessions as session
 
 pytestmark = pytest.mark.timeout(300)
 
-# One of the addresses opens four times as many connections as the others.
-SOURCES = [*(f"127.0.{number}.2" for number in range(8)), *["127.0.0.3"] * 4]
+# One of the addresses opens ten times as many connections as the others.
+SOURCES = [*(f"127.0.{number}.2" for number in range(5)), *["127.0.0.3"] * 10]
 RECORDS = 300
 DEADLINE_S = 60.0
 # How long a monitoring system waits for a health check.

@@ -125,6 +125,9 @@ class Listener:
         der = channel.getpeercert(binary_form=True) if channel is not None else None
         if der:
             self.authenticate(handler, f"certificate {digests.of_bytes(der)}")
+        if not connection.caller:
+            for crowded, reason in self.strangers.establish(connection, connection.opened_s):
+                self._refuse(crowded, reason)
 
     def on_end(self, handler: object) -> None:
         connection = self._by_handler.pop(handler, None)
@@ -226,15 +229,13 @@ class Listener:
 
 
 def fit_to_descriptors(limits: ConnectionLimits, descriptors: int) -> ConnectionLimits:
-    """Leave half of the file descriptors of this process to authenticated callers and to the database."""
+    """Leave file descriptors to authenticated callers and to the database, also if the process may have few."""
     if descriptors == resource.RLIM_INFINITY:
         return limits
-    quarter = max(descriptors // 4, 1)
     return limits._replace(
-        waiting=min(limits.waiting, quarter),
-        open=min(limits.open, quarter),
-        waiting_each=min(limits.waiting_each, quarter),
-        open_each=min(limits.open_each, quarter),
+        waiting=min(limits.waiting, max(descriptors // 2, 1)),
+        handshakes=min(limits.handshakes, max(descriptors // 16, 1)),
+        open=min(limits.open, max(descriptors // 8, 1)),
     )
 
 

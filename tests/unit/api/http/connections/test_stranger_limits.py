@@ -34,11 +34,16 @@ class Door:
         return chosen.begin
 
     def drain(self) -> list[str]:
-        """The connections that may begin now, of all turns."""
+        """The connections that may begin now, of all turns; the handshake of each is over at once."""
         begun: list[str] = []
         while more := self.turn():
             begun += more
+            for name in more:
+                self.establish(name)
         return begun
+
+    def establish(self, name: str) -> None:
+        self.dropped.update(reason for _, reason in self.limits.establish(name, self.now_s))
 
 
 def test_sources_take_turns_however_many_connections_one_has() -> None:
@@ -99,8 +104,43 @@ def test_source_with_most_connections_makes_place_when_all_are_taken() -> None:
     door.arrive(B, "early")
     door.drain()
     door.arrive(B, "node")
-    chosen = door.limits.turn(0.0, 1)
-    assert chosen == (["node"], [("flood0", CROWDED)])
+    assert door.turn() == ["node"]
+    assert list(door.limits.establish("node", 0.0)) == [("flood0", CROWDED)]
+
+
+def test_handshakes_of_a_source_wait_for_each_other_while_they_are_young() -> None:
+    door = Door(PLENTY._replace(handshakes_each=3, patience_s=2))
+    door.arrive(A, "1", "2", "3", "4", "5")
+    assert len([*door.turn(), *door.turn(), *door.turn(), *door.turn()]) == 3
+    assert door.turn() == []
+    door.establish("2")
+    assert door.turn() == ["4"]
+    door.now_s = 2.5  # the others are slow: the oldest makes place
+    assert door.turn() == ["5"]
+    assert (door.dropped, door.limits.waiting) == ({CROWDED: 1}, 0)
+
+
+def test_slow_handshakes_of_many_sources_make_place_for_others() -> None:
+    door = Door(PLENTY._replace(handshakes=20, patience_s=2))
+    for number in range(30):
+        door.arrive(source_of(f"198.51.100.{number}"), f"slow{number}")
+    assert len(door.turn()) == 20
+    door.arrive(A, "node")
+    door.now_s = 2.5
+    assert "node" in door.turn()
+    assert door.dropped == {CROWDED: 11}
+
+
+def test_fleet_that_comes_back_at_once_is_let_in_completely() -> None:
+    door = Door(ConnectionLimits())
+    for number in range(4000):
+        door.arrive(A, f"node{number}")
+    welcomed = 0
+    while begun := door.turn(4):
+        for name in begun:
+            assert door.limits.authenticate(name, name)
+            welcomed += 1
+    assert (welcomed, door.dropped) == (4000, {})
 
 
 def test_networks_of_an_ipv6_site_have_a_common_limit() -> None:
@@ -123,7 +163,7 @@ def test_fleet_behind_one_address_is_not_limited() -> None:
     for number in range(5000):
         name = f"node{number}"
         door.arrive(A, name)
-        assert door.drain() == [name]
+        assert door.turn() == [name]
         assert door.limits.authenticate(name, f"certificate {number}")
     assert not door.dropped
     assert door.limits.open == 0
@@ -159,6 +199,6 @@ def test_sources_are_forgotten_when_nothing_is_left_to_know() -> None:
     for name in door.drain():
         door.limits.end(name, "")
     door.limits.forget_idle(3600.0)
-    assert not door.limits._sources
+    assert not door.limits._queues
     assert not door.limits._network_buckets
-    assert not door.limits._in_network
+    assert door.limits.open == 0

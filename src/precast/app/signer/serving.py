@@ -35,11 +35,11 @@ DESCRIPTORS = 512
 
 
 def authority_files(settings: SignerSettings, *, may_ask: bool = True) -> AuthorityFiles:
-    """The authority's directory with its passphrase. Raises UnavailableError CA-038."""
+    """The authority's directory with its passphrase. Raises UnavailableError CA-003 or CA-038."""
     directory = settings.data / "authority"
     passphrase = find_passphrase(settings.passphrase_file, settings.key_command, may_ask=False)
     files = AuthorityFiles(directory, passphrase)
-    if passphrase is None and may_ask and files.key.exists() and files.is_encrypted:
+    if passphrase is None and may_ask and files.is_encrypted:
         return AuthorityFiles(directory, find_passphrase(None, "", may_ask=True))
     return files
 

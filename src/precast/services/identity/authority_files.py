@@ -81,8 +81,9 @@ class AuthorityFiles:
 
     def load(self) -> Authority:
         """Raises NotFoundError CA-001 if there is none, UnavailableError CA-003 if it cannot be used."""
-        if not self.directory.is_dir() or not any(self.directory.iterdir()):
-            raise issues.NO_AUTHORITY.error(place=self.directory)
+        with self._explained():
+            if not self.directory.is_dir() or not any(self.directory.iterdir()):
+                raise issues.NO_AUTHORITY.error(place=self.directory)
         key = self._load_key(self.key)
         with self._explained():
             trusted = x509.load_pem_x509_certificates(self.certificate.read_bytes())
@@ -114,9 +115,9 @@ class AuthorityFiles:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether the key that signs is encrypted at rest."""
+        """Whether there is a key that signs, and it is encrypted at rest. Raises UnavailableError CA-003."""
         with self._explained():
-            return b"BEGIN ENCRYPTED PRIVATE KEY" in self.key.read_bytes()
+            return self.key.exists() and b"BEGIN ENCRYPTED PRIVATE KEY" in self.key.read_bytes()
 
     def encrypt(self, passphrase: bytes | None) -> None:
         """Write the keys again, encrypted by another passphrase, or not encrypted. A crash may leave some keys as they were."""
@@ -156,7 +157,8 @@ class AuthorityFiles:
     @property
     def is_prepared(self) -> bool:
         """Whether a successor is prepared that does not sign yet."""
-        return self.next_key.exists()
+        with self._explained():
+            return self.next_key.exists()
 
     @property
     def stamps(self) -> FileStamps:

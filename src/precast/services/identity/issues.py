@@ -15,7 +15,10 @@ AUTHORITY_EXISTS = Issue(
     "it is never overwritten; choose another data directory, or create another admin token with `precast server admin`",
 )
 AUTHORITY_UNREADABLE = Issue(
-    "CA-003", Kind.UNAVAILABLE, "cannot use {place}: {reason}", "check the file and its permissions"
+    "CA-003",
+    Kind.UNAVAILABLE,
+    "cannot use {place}: {reason}",
+    "run the command as the owner of the directory, and check its permissions",
 )
 BAD_REQUEST = Issue(
     "CA-004",
@@ -137,6 +140,12 @@ LOG_BROKEN = Issue(
     Kind.CONFLICT,
     "the signer's log is broken at {place}: {reason}",
     "somebody has changed it: compare it with a copy, and look at the lines around it",
+)
+LOG_UNREADABLE = Issue(
+    "CA-041",
+    Kind.UNAVAILABLE,
+    "cannot read the signer's log {path}: {reason}",
+    "name the signer's directory with --data, and run the command as root or as the signer's user",
 )
 BAD_CHAIN = Issue(
     "CA-039",

@@ -32,7 +32,9 @@ class Approvals:
         """Return the name of the approver, for the log. Raises DeniedError CA-031."""
         if credential is None:
             if not peer.may_approve:
-                raise issues.SIGNER_REFUSED.error(reason="nobody approved it")
+                raise issues.SIGNER_REFUSED.error(
+                    reason="nobody approved it, and only root or the signer's user needs no approval"
+                )
             return f"uid:{peer.uid}"
         record = credential.record
         try:

@@ -84,13 +84,14 @@ class LogState(NamedTuple):
 
 
 def verify(path: Path) -> LogState:
-    """Check the chain of a log through all its files. Raises ConflictError CA-036 at the first line that breaks it."""
+    """Check the chain of a log through all its files.
+
+    Raises ConflictError CA-036 at the first line that breaks it, and UnavailableError CA-041 if the log cannot be read.
+    """
     paths = [path.with_name(f"{path.name}.{number}") for number in range(KEEP, 0, -1)]
     before, count = "", 0
     for file in [*paths, path]:
-        if not file.exists():
-            continue
-        for number, data in enumerate(file.read_bytes().splitlines(), start=1):
+        for number, data in enumerate(_whole_lines(file, is_needed=file == path), start=1):
             try:
                 line = msgspec.json.decode(data, type=LogLine)
             except msgspec.MsgspecError:
@@ -104,6 +105,19 @@ def verify(path: Path) -> LogState:
 
 def hash_line(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def _whole_lines(path: Path, *, is_needed: bool) -> list[bytes]:
+    """The lines of a file, without one at its end that is not complete: it is being written, or the signer could not write all of it."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        if not is_needed:
+            return []
+        raise issues.LOG_UNREADABLE.error(path=str(path), reason=error.strerror) from None
+    except OSError as error:
+        raise issues.LOG_UNREADABLE.error(path=str(path), reason=error.strerror) from None
+    return data[: data.rfind(b"\n") + 1].splitlines()
 
 
 def _last_hash(path: Path) -> str:

@@ -112,7 +112,17 @@ def test_torn_line_of_a_crash_does_not_break_the_chain(tmp_path: Path) -> None:
     log.flush()
     with path.open("ab") as file:
         file.write(b'{"at":"2030-01-01')
+    assert verify(path).lines == 1, "a line that is not complete was not signed for, and nobody has changed the log"
     log.add(line(2))
     log.flush()
     assert verify(path).lines == 2
     assert json.loads(path.read_bytes().splitlines()[1])["subject"] == "web2"
+
+
+def test_log_that_cannot_be_read_is_no_log_in_order(tmp_path: Path) -> None:
+    with pytest.raises(PrecastError, match="No such file") as missing:
+        verify(tmp_path / "log.jsonl")
+    (tmp_path / "log.jsonl").mkdir()
+    with pytest.raises(PrecastError, match="Is a directory") as unreadable:
+        verify(tmp_path / "log.jsonl")
+    assert {missing.value.code, unreadable.value.code} == {"CA-041"}

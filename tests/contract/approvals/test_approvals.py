@@ -17,10 +17,12 @@ from precast.services.catalogs.release_service import ReleaseService
 from precast.services.catalogs.releases import Releases
 from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
+from precast.services.work_kinds import DECIDE
 from precast.store.approvals.approvals import Approvals
 from precast.store.engine.database import Database
 from precast.store.identity.audit import AuditEntry, AuditLog
 from precast.store.identity.tokens import PersonToken, Tokens
+from precast.store.nodes.nodes import NodeClassification
 from precast.store.sessions.sessions import Sessions
 from precast.wire.approvals.bodies import DecisionBody
 from precast.wire.catalogs.bodies import PendingApproval, ReleaseBody, ReleaseDone
@@ -270,8 +272,6 @@ async def test_environments_without_approvals_are_released_at_once(site: Site) -
     """One release over two environments releases what may be released, and requests the rest."""
     await site.need(1)
     await site.deploy(code("free"), "staging")
-    from precast.store.nodes.nodes import NodeClassification
-
     classification = NodeClassification("staging", None, True, {}, {})
     await site.database.write(site.fleet.set_classification, "web2", classification)
     await site.submit("web2", {"os": {"family": "Debian"}, "moved": 1}, {})
@@ -290,3 +290,76 @@ async def test_rollback_serves_what_was_served_before_without_approval(site: Sit
     await site.need(1)
     done = await site.releases.rollback(NodesAction(TargetsBody(["web1"])), ANN.actor)
     assert (done.released, await site.served("web1")) == (["web1"], before)
+
+
+async def move(site: Site, name: str, environment: str) -> None:
+    classification = NodeClassification(environment, None, True, {}, {})
+    await site.database.write(site.fleet.set_classification, name, classification)
+    await site.work.enqueue(DECIDE.name, name, b"")
+    await site.settle()
+    assert (await site.staged(name)).environment == environment
+
+
+async def test_node_that_is_moved_away_keeps_what_people_approved_until_they_approve_more(site: Site) -> None:
+    """An operator alone may move a node; what replaces an approved catalog needs approval wherever it comes from."""
+    await site.releases.release(ALL, ANN.actor)
+    await site.need(1)
+    before = await site.served("web2")
+    await site.deploy(code("mine"), "staging")
+    await move(site, "web2", "staging")
+    (pending,) = (await site.releases.release(ALL, ANN.actor, ANN.token)).pending
+    assert (pending.environment, pending.nodes, await site.served("web2")) == ("production", 1, before)
+    assert (await site.approvals.approve(pending.request, NO_WHY, BOB)).state == "granted"
+    assert await site.served("web2") != before
+
+
+async def test_automatic_environment_does_not_replace_what_people_approved(site: Site) -> None:
+    await site.releases.release(ALL, ANN.actor)
+    await site.need(1)
+    before = await site.served("web2")
+    await site.deploy(code("mine"), "staging")
+    await site.database.write(site.environments.set_policy, "staging", "automatic")
+    await move(site, "web2", "staging")
+    assert await site.served("web2") == before
+
+
+async def test_rollback_does_not_lead_to_another_environment_where_approvals_are_needed(site: Site) -> None:
+    await site.deploy(code("mine"), "staging")
+    await move(site, "web2", "staging")
+    await site.releases.release(ALL, ANN.actor)
+    await move(site, "web2", "production")
+    await site.releases.release(ALL, ANN.actor)
+    before = await site.served("web2")
+    await site.need(1)
+    done = await site.releases.rollback(NodesAction(TargetsBody(["web2"])), ANN.actor)
+    assert (done.released, await site.served("web2")) == ([], before)
+    await site.need(0)
+    done = await site.releases.rollback(NodesAction(TargetsBody(["web2"])), ANN.actor)
+    assert done.released == ["web2"]
+
+
+async def test_more_approvals_that_are_needed_meanwhile_are_needed_for_open_requests_too(site: Site) -> None:
+    await site.need(1)
+    request = (await site.request()).request
+    await site.need(2)
+    assert (await site.approvals.approve(request, NO_WHY, BOB)).state == "open"
+    assert await site.served("web1") is None
+    assert (await site.approvals.approve(request, NO_WHY, CLEO)).state == "granted"
+
+
+async def test_same_catalogs_of_other_code_make_the_request_void(site: Site) -> None:
+    """People approved a version of the code: what else it contains, such as plug-ins, may be another."""
+    await site.need(1)
+    request = (await site.request()).request
+    await site.deploy({**code("one"), "modules/a/facts.d/evil.sh": "#!/bin/sh"})
+    await site.settle()
+    state = (await site.approvals.approve(request, NO_WHY, BOB)).state
+    assert (state, await site.served("web1")) == ("void", None)
+
+
+@pytest.mark.parametrize(
+    "name", ["\uff41nn", "a\u3164nn", "ann\u2800", "ANN", "\u212bnn-\u00c5", "ann\ufe0f", "ﬀ"], ids=ascii
+)
+def test_name_that_only_looks_another_is_the_same_person(name: str) -> None:
+    plain = {"\u212bnn-\u00c5": "a\u030ann-\u00e5", "ﬀ": "FF"}.get(name, "ann")
+    assert Participant(f"person:{name}", "", ()).person == Participant(f"person:{plain}", "", ()).person

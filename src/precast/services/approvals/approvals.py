@@ -6,6 +6,7 @@ once, and what people approved is what happens. The person who requests it never
 they have, and a revoked token counts for nothing.
 """
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple, Protocol
@@ -30,6 +31,8 @@ MAX_OPEN = 100
 PAGE = 100
 NAMES_SHOWN = 20
 EXPIRED = "expired"
+# Characters that count as printable and show nothing: fillers of Hangul, the blank of Braille, joiners and selectors.
+_INKLESS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {chr(code) for code in range(0xFE00, 0xFE10)}
 
 
 class Participant(NamedTuple):
@@ -42,9 +45,12 @@ class Participant(NamedTuple):
 
     @property
     def person(self) -> str:
-        """The person in one spelling: names that differ only in case or spaces are one person."""
+        """The person in one spelling: names that differ only in case, spaces, accents' encoding or characters without ink are one."""
         kind, _, name = self.actor.partition(":")
-        return f"{kind}:{' '.join(name.split())}".casefold()
+        # Folding the case can undo the normal form, so it comes between two normalisations.
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+        inked = "".join(character for character in folded if character not in _INKLESS)
+        return f"{kind}:{' '.join(inked.split())}"
 
 
 class Proposal(NamedTuple):
@@ -65,6 +71,9 @@ class ApprovedAction(Protocol):
 
     def perform(self, request: ApprovalRequest, approved_by: Sequence[str]) -> Transaction[str | None]:
         """Do what was approved, and say in words what was done; None if it has changed since, and then do nothing."""
+
+    def count_needed(self, request: ApprovalRequest) -> Transaction[int]:
+        """How many people must approve it: as many as when it was requested, and as many as now."""
 
     def concerned_nodes(self, request: ApprovalRequest) -> Sequence[str]:
         """The nodes that an open request concerns."""
@@ -166,7 +175,7 @@ class ApprovalService:
         request = yield from self._lock_for_decision(id_, body, participant)
         yield from self._record(request, participant, body.why, is_approval=True)
         counted = yield from self._count_approvals(request)
-        if len(counted) >= request.needed:
+        if len(counted) >= (yield from self._actions[request.kind].count_needed(request)):
             yield from self._carry_out(request, counted)
         return (yield from self._show(id_, participant.environments))
 

@@ -1,7 +1,7 @@
 """Releases that more than one person must want: what a request proposes, and what happens when it is granted.
 
-The digest of a request covers each node with the catalog that it is served and the catalog that it would be served. If one of them is
-another by the time of the last approval, people approved something else, and nothing is released.
+The digest of a request covers each node with the catalog that it is served, and the catalog and version of the code that it would be
+served. If one of them is another by the time of the last approval, people approved something else, and nothing is released.
 """
 
 from collections.abc import Sequence
@@ -10,12 +10,13 @@ import msgspec
 
 from precast.base import digests
 from precast.services.approvals.approvals import Participant, Proposal, RequestBook
+from precast.services.catalogs.release_guards import find_guards
 from precast.services.catalogs.releases import ReleaseCause, Releases
 from precast.services.catalogs.staged_selection import StagedSelection, select_staged
 from precast.store.approvals.approvals import ApprovalRequest
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.staged import StagedCatalog
-from precast.store.code.environments import Environments
+from precast.store.code.environments import Environment, Environments
 from precast.store.engine.query import Transaction
 
 RELEASE = "release"
@@ -40,17 +41,12 @@ class ApprovedReleases:
         self, selection: StagedSelection
     ) -> Transaction[tuple[list[StagedCatalog], dict[str, tuple[int, list[StagedCatalog]]]]]:
         """Split what would be released: what needs no approval, and by environment what does, with how many people it needs."""
-        free: list[StagedCatalog] = []
+        guards = yield from find_guards(self._environments, selection.fresh, selection.served)
         bound: dict[str, tuple[int, list[StagedCatalog]]] = {}
-        for name in sorted({catalog.environment for catalog in selection.fresh}):
-            environment = yield from self._environments.find(name)
-            needed = environment.release_approvals if environment is not None else 0
-            own = [catalog for catalog in selection.fresh if catalog.environment == name]
-            if needed:
-                bound[name] = needed, own
-            else:
-                free += own
-        return free, bound
+        for name, needed in sorted(set(guards.values())):
+            own = [catalog for catalog in selection.fresh if guards.get(catalog.node) == (name, needed)]
+            bound[name] = needed, own
+        return [catalog for catalog in selection.fresh if catalog.node not in guards], bound
 
     def request(
         self,
@@ -75,25 +71,35 @@ class ApprovedReleases:
         # The lock keeps decisions and other releases away from these nodes until the commit.
         yield from self._catalogs.staged.lock_chains(nodes)
         selection = yield from select_staged(self._catalogs, nodes, None)
-        own = [catalog for catalog in selection.fresh if catalog.environment == request.environment]
+        _, bound = yield from self.split_by_approval(selection)
+        _, own = bound.get(request.environment, (0, selection.fresh))
         if _digest(selection, own) != request.digest:
             return None
         cause = ReleaseCause(request.requested_by, request.why, request.id, tuple(approved_by))
         released = yield from self._releases.release_staged(own, cause)
         return f"released to {len(released)} node{'' if len(released) == 1 else 's'}"
 
+    def find_environment(self, name: str) -> Transaction[Environment | None]:
+        return (yield from self._environments.find(name))
+
+    def count_needed(self, request: ApprovalRequest) -> Transaction[int]:
+        environment = yield from self._environments.find(request.environment)
+        return max(request.needed, environment.release_approvals if environment is not None else 0)
+
     def concerned_nodes(self, request: ApprovalRequest) -> Sequence[str]:
         return msgspec.json.decode(request.payload, type=_Payload).nodes
 
 
 def _digest(selection: StagedSelection, staged: Sequence[StagedCatalog]) -> str:
-    """The digest of the change: for each node the catalog that it is served, and the one that it would be served."""
+    """The digest of the change: for each node the catalog that it is served, and the one that it would be served, of which code."""
     return digests.of_value(
         [
             [
                 catalog.node,
                 selection.served[catalog.node].digest if catalog.node in selection.served else None,
                 catalog.digest,
+                catalog.environment,
+                catalog.version,
             ]
             for catalog in sorted(staged, key=lambda catalog: catalog.node)
         ]

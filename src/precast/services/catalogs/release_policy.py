@@ -1,13 +1,15 @@
 """Releases catalogs by themselves where an environment's policy is automatic: a catalog that was compiled without error is served from
 the transaction on that stages it.
 
-The policy releases only a catalog that the decision has changed. So a rollback stays until there is a new catalog, and turning the policy
-on releases nothing that an operator has held back. A catalog is stored together with its references to the content it names, which keep
-that content from being deleted: no catalog can be staged, and so none released, whose content is missing.
+The policy releases only a catalog that the decision has changed, and none that replaces a catalog whose environment needs approvals. So a
+rollback stays until there is a new catalog, and turning the policy on releases nothing that an operator has held back. A catalog is stored
+together with its references to the content it names, which keep that content from being deleted: no catalog can be staged, and so none
+released, whose content is missing.
 """
 
 from collections.abc import Mapping, Sequence
 
+from precast.services.catalogs.release_guards import find_guards
 from precast.services.catalogs.releases import ReleaseCause, Releases
 from precast.services.catalogs.staged_selection import read_served
 from precast.store.catalogs.catalogs import Catalogs
@@ -41,10 +43,12 @@ class ReleasePolicy:
 
     def _release(self, environment: str, changed: Sequence[StagedCatalog]) -> Transaction[None]:
         served = yield from read_served([catalog.node for catalog in changed])
+        guards = yield from find_guards(self._environments, changed, served)
         fresh = [
             catalog
             for catalog in changed
-            if catalog.node not in served or served[catalog.node].digest != catalog.digest
+            if catalog.node not in guards
+            and (catalog.node not in served or served[catalog.node].digest != catalog.digest)
         ]
         cause = ReleaseCause(f"policy:{environment}", f"the policy of {environment} is automatic")
         yield from self._releases.release_staged(fresh, cause)

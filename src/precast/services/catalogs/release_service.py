@@ -77,10 +77,21 @@ class ReleaseService:
         yield from self._catalogs.staged.lock_chains(names)
         for name in names:
             history = yield from self._catalogs.released.list_releases(name, MAX_HISTORY)
-            before = next((release for release in history if release.digest != history[0].digest), None)
+            before = yield from self._find_earlier(history)
             if before is None:
                 left_out[name] = "nothing was released before" if history else "nothing was released"
             else:
                 earlier.append(before)
         released = yield from self._releases.release_again(earlier, cause)
         return ReleaseDone(released, [], left_out)
+
+    def _find_earlier(self, history: Sequence[Release]) -> Transaction[Release | None]:
+        """What was served before. Where approvals are needed, it is of the same environment: people approved nothing of another."""
+        if not history:
+            return None
+        served = history[0]
+        environment = yield from self._approved.find_environment(served.environment)
+        others = [release for release in history if release.digest != served.digest]
+        if environment is not None and environment.release_approvals:
+            others = [release for release in others if release.environment == served.environment]
+        return others[0] if others else None

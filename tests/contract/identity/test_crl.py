@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from precast.base.clock import ManualClock
 from precast.services.identity import crl as service
+from precast.services.identity import issues
 from precast.services.identity.crl import CrlService
 from precast.services.identity.signer.revocations import RENEW_BEFORE, VALID_FOR
 from precast.store.identity.revocations import Revocations
@@ -98,3 +99,28 @@ async def test_list_of_a_new_authority_names_its_own_certificates(
     key = site.authority.certificate.public_key()
     assert isinstance(key, ec.EllipticCurvePublicKey)
     assert revoked.is_signature_valid(key)
+
+
+async def test_list_is_served_while_the_signer_is_away_until_it_ends(
+    site: Site, crl: CrlService, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await site.enrol("web1", await site.token())
+    first = await read(crl, clock)
+    await site.enrolment.revoke("web1", "person:ann", "")
+    asked = 0
+
+    async def fail(*values: object, **options: object) -> None:
+        nonlocal asked
+        asked += 1
+        raise issues.SIGNER_UNAVAILABLE.error(reason="it gave no answer in time")
+
+    monkeypatch.setattr(site.signer, "sign_crl", fail)
+    assert (await read(crl, clock)) == first
+    # Anybody may ask for the list: not everyone waits for a signer that is away.
+    for _ in range(5):
+        await crl.read()
+    assert asked == 1
+    clock.advance(VALID_FOR.total_seconds())
+    assert await code_of(crl.read()) == "CA-030"
+    assert await code_of(crl.read_pem()) == "CA-030"
+    assert asked == 2

@@ -6,14 +6,18 @@ database is asked at most every few seconds whether anything was revoked, and th
 
 import asyncio
 import base64
+import logging
 from datetime import timedelta
 
 from precast.base.clock import Clock
+from precast.base.errors import PrecastError
 from precast.services.identity.issuance import GRACE_S
 from precast.services.identity.signer.client import SignerClient
 from precast.services.identity.signer.messages import MAX_ITEMS, Crl, Revocation
 from precast.services.identity.signer.revocations import RENEW_BEFORE
 from precast.store.identity.revocations import Revocations, RevokedCertificate
+
+log = logging.getLogger("precast.crl")
 
 # How old the answer may be.
 CHECK_EVERY_S = 10.0
@@ -28,15 +32,30 @@ class CrlService:
         self._checked_s = float("-inf")
         self._stamp: tuple[int, int] | None = None
         self._signed_by = ""
+        self._failure: PrecastError | None = None  # of the last check
         self._crl = Crl(b"")
         self._pem = ""  # of the same list, made once: anybody may ask for it
 
     async def read(self) -> bytes:
-        """The list in DER. Raises UnavailableError CA-030 if there is none yet and the signer does not answer."""
+        """The list in DER; while the signer or the database does not answer, the last one until it ends.
+
+        Raises UnavailableError CA-030, or that of the database, if there is none, or none that is valid.
+        """
         async with self._checking:
             if self._clock.monotonic_s() - self._checked_s >= CHECK_EVERY_S:
-                await self._check()
+                self._failure = None
+                try:
+                    await self._check()
+                except PrecastError as error:
+                    if not error.consequence.retry:
+                        raise
+                    log.warning("the list of revoked certificates cannot be checked: %s", error.message)
+                    self._failure = error
+                # Also after a failure: anybody may ask, and each would wait for the signer.
                 self._checked_s = self._clock.monotonic_s()
+        until = self._crl.next_update
+        if self._failure is not None and (until is None or until <= self._clock.now()):
+            raise self._failure
         return self._crl.der
 
     async def read_pem(self) -> str:

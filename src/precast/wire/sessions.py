@@ -35,6 +35,8 @@ CLOSE_UNSTORED = 4007  # the server could not store the records; the node sends 
 # A name that a node chooses. It is stored and shown, so its characters are restricted.
 Identifier = Annotated[str, msgspec.Meta(pattern=r"\A[0-9A-Za-z][0-9A-Za-z._+-]{0,63}\Z")]
 RecordNumber = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+# A node is root and computes with what a server says, so numbers that no server means are refused with their frame.
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
@@ -67,17 +69,17 @@ class Welcome(Message, frozen=True):
     """Begins the session. The node resends its records from `received` + 1 on."""
 
     version: int
-    epoch: int
+    epoch: RecordNumber
     server: str
-    received: int  # the server has stored the node's records through this number
-    heartbeat_s: float  # the node sends a ping after this long without a frame
-    cycle_s: float  # the node reconnects after this long
-    horizon_s: float  # the node keeps acknowledged records for this long
+    received: RecordNumber  # the server has stored the node's records through this number
+    heartbeat_s: Seconds  # the node sends a ping after this long without a frame
+    cycle_s: Seconds  # the node reconnects after this long
+    horizon_s: Seconds  # the node keeps acknowledged records for this long
     facts_digest: str = ""  # of the stable facts that the server has, so that the node does not send them again
-    spread_s: float = 3.0  # after a lost connection the node reconnects at a random time within this span
+    spread_s: Seconds = 3.0  # after a lost connection the node reconnects at a random time within this span
     catalog_digest: str = ""  # of the served catalog; empty if nothing was released to the node
-    policy: int = 0  # the serial of the node's policy; 0 if it has none
-    window_bytes: int = (
+    policy: RecordNumber = 0  # the serial of the node's policy; 0 if it has none
+    window_bytes: RecordNumber = (
         4 * 1024 * 1024
     )  # the send window: unacknowledged bytes that the node may send; a larger single record is allowed
 
@@ -88,7 +90,7 @@ class Refused(Message, frozen=True):
     code: str
     message: str
     hint: str = ""
-    retry_s: float = 300.0
+    retry_s: Seconds = 300.0
 
 
 class Record(Message, frozen=True, gc=False):
@@ -124,16 +126,16 @@ class Reconnect(Message, frozen=True):
     server."""
 
     why: str
-    after_s: float = 0.0
-    spread_s: float = 0.0
+    after_s: Seconds = 0.0
+    spread_s: Seconds = 0.0
 
 
 class Released(Message, frozen=True):
     """Announces a new served catalog or a new policy; an empty or 0 field is unchanged. The node fetches it within `spread_s`."""
 
     digest: str = ""
-    policy: int = 0
-    spread_s: float = 0.0
+    policy: RecordNumber = 0
+    spread_s: Seconds = 0.0
 
 
 FromNode = Hello | Record | Ack | Resend

@@ -34,6 +34,8 @@ UNREACHABLE_S = (1.0, 30.0)
 FAILED_S = (5.0, 300.0)
 FENCED_S = (300.0, 600.0)
 REVOKED_S = (600.0, 1800.0)
+# However long a server asks for: one that was taken over cannot send the node away for good.
+MAX_DELAY_S = 3600.0
 # An operator may be about to enrol the machine, and checking costs nothing.
 NOT_ENROLLED_S = 5.0
 # A session that lived this long was a good one: a failure after it counts as the first.
@@ -52,6 +54,9 @@ class Backoff:
 
     def next_delay_s(self, reason: EndReason, lived_s: float, retry_range_s: tuple[float, float] = (0.0, 0.0)) -> float:
         """Choose the delay after a session that lived for `lived_s`; `retry_range_s` is the range that the server asked for."""
+        return min(self._choose_s(reason, lived_s, retry_range_s), MAX_DELAY_S)
+
+    def _choose_s(self, reason: EndReason, lived_s: float, retry_range_s: tuple[float, float]) -> float:
         if lived_s >= GOOD_S:
             self._failures = 0
         match reason:

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lab.scripted_server import DEADLINE_S, ScriptedServer
@@ -21,7 +22,7 @@ from precast.agent.state.spool import Spool, SpoolLimits
 from precast.agent.state.status_notes import CertificateNote, ConnectionNote
 from precast.agent.state.store import LocalStore
 from precast.wire import sessions as session
-from precast.wire.sessions import Hello, Reconnect, Refused, Released, Welcome
+from precast.wire.sessions import Hello, Message, Reconnect, Refused, Released, Welcome
 
 
 class Node:
@@ -112,6 +113,39 @@ async def test_agent_stays_with_its_server_and_tries_the_next_when_it_is_unreach
     again = node_of(tmp_path, servers)
     async with again.running():
         await (await second_server.accept()).greet()
+
+
+WELCOME = Welcome(1, 1, "scripted", 0, 60.0, 3600.0, 3600.0)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        Reconnect("go away", after_s=1e300),
+        Reconnect("go away", spread_s=1e9),
+        Reconnect("go away", after_s=-1e9),
+        Refused("X-1", "not here", "", 1e300),
+        Refused("X-1", "not here", "", -1.0),
+        msgspec.structs.replace(WELCOME, epoch=2**64),
+        msgspec.structs.replace(WELCOME, received=2**64),
+        msgspec.structs.replace(WELCOME, received=-1),
+        msgspec.structs.replace(WELCOME, horizon_s=1e300),
+        msgspec.structs.replace(WELCOME, heartbeat_s=-1.0),
+        msgspec.structs.replace(WELCOME, cycle_s=0.0, spread_s=1e300),
+    ],
+)
+async def test_numbers_of_a_hostile_server_neither_end_the_agent_nor_keep_it_away(
+    tmp_path: Path, servers: list[ScriptedServer], hostile: Message, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backoff, "MAX_DELAY_S", 0.02, raising=False)
+    node = node_of(tmp_path, servers[:1])
+    async with node.running():
+        line = await servers[0].accept()
+        await line.expect(Hello)
+        if isinstance(hostile, Reconnect):
+            await line.send_message(WELCOME)
+        await line.send_message(hostile)
+        await (await servers[0].accept()).greet()
 
 
 async def test_agent_goes_to_the_next_server_when_asked_to_reconnect(

@@ -5,7 +5,16 @@ import statistics
 
 import pytest
 
-from precast.agent.connection.backoff import FENCED_S, GOOD_S, REVOKED_S, SPREAD_S, Backoff, EndReason, fraction
+from precast.agent.connection.backoff import (
+    FENCED_S,
+    GOOD_S,
+    MAX_DELAY_S,
+    REVOKED_S,
+    SPREAD_S,
+    Backoff,
+    EndReason,
+    fraction,
+)
 
 
 def make_backoff(name: str = "web1", seed: int = 1) -> Backoff:
@@ -50,6 +59,13 @@ def test_long_session_resets_the_count_of_failures() -> None:
 def test_delay_that_the_server_asks_for_is_used() -> None:
     for reason in (EndReason.MOVED, EndReason.REFUSED):
         assert all(40 <= make_backoff(seed=seed).next_delay_s(reason, 10, (40, 60)) <= 60 for seed in range(50))
+
+
+def test_server_cannot_send_the_agent_away_for_long() -> None:
+    backoff = make_backoff()
+    backoff.spread_s = 1e9
+    for reason in (EndReason.MOVED, EndReason.REFUSED, EndReason.FAILED):
+        assert backoff.next_delay_s(reason, 10, (1e9, 2e9)) <= MAX_DELAY_S
 
 
 @pytest.mark.parametrize(("reason", "range_s"), [(EndReason.FENCED, FENCED_S), (EndReason.REVOKED, REVOKED_S)])

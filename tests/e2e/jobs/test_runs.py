@@ -247,6 +247,28 @@ def test_order_that_expired_while_its_node_was_away_never_begins_and_is_reported
     assert not motd.exists()
 
 
+def test_command_whose_token_was_revoked_is_not_run_and_holds_up_nothing(fleet: Fleet, commander: str) -> None:
+    agent = fleet.agents["web2"]
+    mark = agent.root / "ran-by-a-revoked-token"
+    token = fleet.site.run("token", "person", "eve", "--role", "commands")
+    agent.stop()
+    try:
+        while fleet.read("run", "web2", "--noop", code=1)["run"]["counts"] != {"away": 1}:
+            pass  # the test's own deadline ends this
+        words = ("exec", "web2", "--wait-away", "10m", "--detach", "--")
+        revoked = fleet.read(*words, "touch", str(mark), token=token["token"])["id"]
+        after = fleet.read(*words, "true", token=commander)["id"]
+        fleet.site.run("token", "revoke", token["id"])
+    finally:
+        agent.start()
+    while any(fleet.read("run", "show", run)["run"]["ended_at"] is None for run in (revoked, after)):
+        pass
+    step = steps_of(fleet.read("run", "show", revoked))["web2"]
+    assert (step["state"], mark.exists()) == ("not-run", False)
+    assert "it is not signed by an authority that this node trusts" in step["message"]
+    assert steps_of(fleet.read("run", "show", after))["web2"]["state"] == "done"
+
+
 def test_server_killed_in_the_middle_does_not_end_the_job(fleet: Fleet, commander: str) -> None:
     """One node at a time; the first command waits until the server was killed, and ends when it runs again."""
     gate = fleet.site.directory / "gate"

@@ -22,7 +22,8 @@ from precast.base.https import MAX_ANSWER_BYTES, HttpAnswer
 
 # Longer than the network process waits for a server.
 SILENCE_S = 90.0
-MAX_DOWNLOAD_BYTES = 16 * 1024**3
+# The largest content that a server accepts; more than that cannot have the digest that the catalog names.
+MAX_DOWNLOAD_BYTES = 64 * 1024**2
 
 Serve = Callable[[socket.socket, ssl.SSLContext, str], None]
 
@@ -48,7 +49,7 @@ class NetworkDownloads:
         head = self._ask(url, path, headers)
         if not begin(head.status):
             return HttpAnswer(head.status, self._read_all(), dict(head.headers))
-        file.writelines(self._pieces(MAX_DOWNLOAD_BYTES))
+        file.writelines(self._pieces(MAX_DOWNLOAD_BYTES - file.tell()))
         return HttpAnswer(head.status, b"", dict(head.headers))
 
     def _read_all(self) -> bytes:

@@ -15,6 +15,7 @@ import pytest
 from lab.catalog_server import CatalogServer
 from precast.agent.catalog.cached_catalog import catalog_path
 from precast.agent.catalog.cached_release import AppliedRelease, release_path
+from precast.agent.catalog.content_download import download_contents
 from precast.agent.catalog.fetch import fetch_and_note
 from precast.agent.identity.credentials import Credentials
 from precast.agent.network import downloads, messages
@@ -25,6 +26,7 @@ from precast.agent.network.privileges import drop_privileges, find_user
 from precast.agent.state.status_notes import NetworkNote
 from precast.agent.state.store import LocalStore
 from precast.base.errors import DeniedError, UnavailableError
+from precast.services.code.file_trees import MAX_FILE_BYTES
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -175,6 +177,30 @@ def test_endless_answer_is_refused_at_the_limit(server: CatalogServer, monkeypat
     monkeypatch.setattr(downloads, "MAX_ANSWER_BYTES", 3_000_000)
     with pytest.raises(DeniedError, match="a body of more than 3000000 bytes"):
         fetch(server, taken_over(attack))
+
+
+def test_content_is_as_large_as_servers_accept_at_most_also_in_several_parts(
+    server: CatalogServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert downloads.MAX_DOWNLOAD_BYTES == MAX_FILE_BYTES
+
+    def attack(peer: socket.socket) -> None:
+        for _ in range(5):  # the connection breaks, and root asks for the rest
+            send_frame(peer, messages.Head(206, {}))
+            for _ in range(4):
+                send_frame(peer, messages.Piece(b"x" * messages.MAX_PIECE_BYTES))
+            send_frame(peer, messages.Failed("unavailable", "HTTP-002", "broken", ""))
+            receive_frame(peer, messages.FROM_ROOT)
+
+    monkeypatch.setattr(downloads, "MAX_DOWNLOAD_BYTES", 3_000_000)
+    context = Credentials(server.root).context()
+    with (
+        network_downloads(context, "precast-agent", taken_over(attack)) as client,
+        pytest.raises(DeniedError, match="a body of more than"),
+    ):
+        download_contents(tmp_path / "content", ["0" * 64], server.url, client)
+    written = [path.stat().st_size for path in (tmp_path / "content").iterdir()]
+    assert sum(written) <= 3_000_000
 
 
 def test_process_that_ends_or_is_silent_is_an_error_that_can_be_retried(

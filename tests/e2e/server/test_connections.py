@@ -14,7 +14,7 @@ from precast.api.http.connections.limits import ConnectionLimits
 from precast.api.http.quotas import RequestLimits
 from precast.api.http.routes import PUBLIC, Call, Route
 from precast.base import https
-from precast.base.clock import SystemClock
+from precast.base.clock import ManualClock, SystemClock
 from tests.e2e.in_process import RunningServer, serving
 from tests.e2e.precast_command import DEADLINE_S
 
@@ -178,5 +178,20 @@ def test_head_with_too_many_or_too_long_fields_is_refused(tmp_path: Path) -> Non
                     with contextlib.suppress(ConnectionError):
                         streams[1].write(b"GET /health/live HTTP/1.1\r\nHost: x\r\n" + flood + b"\r\n")
                         assert b" 400 " in await streams[0].readline()
+
+    run(story)
+
+
+def test_connection_of_a_stranger_above_its_quota_is_closed_after_the_refusal(tmp_path: Path) -> None:
+    async def story() -> None:
+        clock = ManualClock(SystemClock().now())
+        async with serving(tmp_path, clock, RequestLimits(rate=1, stranger_burst_s=3)) as place:
+            for path in (b"/v1/openapi.json", b"/v1/nothing"):
+                streams = await connect(place)
+                async with closing(streams):
+                    streams[1].write((b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n\r\n") * 10)
+                    received = await streams[0].read()
+                assert received.count(b"HTTP/1.1 429") == 1
+                assert received.rpartition(b"HTTP/1.1 ")[2].startswith(b"429")
 
     run(story)

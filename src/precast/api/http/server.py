@@ -28,7 +28,7 @@ from precast.api.http.responses import ApiRequest, conceal, problem, respond
 from precast.api.http.routes import Call, Caller, Route, Routes
 from precast.api.http.routing import RouteMatch, RouteTable
 from precast.base import digests
-from precast.base.errors import DeniedError, PrecastError, UnauthenticatedError
+from precast.base.errors import DeniedError, Kind, PrecastError, UnauthenticatedError
 from precast.services.identity.people import Person
 
 log = logging.getLogger("precast.api")
@@ -112,7 +112,9 @@ class HttpServer:
         try:
             self._quotas.admit_stranger(stranger)
         except PrecastError as error:
-            return problem(error)
+            response = problem(error)
+            response.force_close()
+            return response
         self._quotas.count_stranger(stranger)
         allowed = ", ".join(self._table.list_methods(request.rel_url.raw_path))
         if not allowed:
@@ -159,7 +161,10 @@ class HttpServer:
             finally:
                 self._quotas.leave(who)
         except PrecastError as error:
-            return problem(error if isinstance(caller, Person) else self._conceal(route, error))
+            response = problem(error if isinstance(caller, Person) else self._conceal(route, error))
+            if error.kind is Kind.LIMITED and self._identify(request).certificate is None:
+                response.force_close()  # the next request then waits for its turn among the connections of its source
+            return response
         except Exception:
             log.exception("%s failed", route.name)
             return problem(issues.FAILED.error())

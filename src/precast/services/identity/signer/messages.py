@@ -70,7 +70,7 @@ class CommandRecord(Body, frozen=True):
     order: str
     command: str  # the digest of the `Command`
     token: str  # the id of the person's token
-    expires_at: datetime  # no order of it begins later
+    expires_at: Time  # no order of it begins later
 
 
 class Credential(Body, frozen=True):
@@ -122,7 +122,7 @@ class SealCommand(Verb, frozen=True, tag="seal_command"):
     order: str
     command: Command
     nodes: list[str]
-    expires_at: datetime
+    expires_at: Time
     approver: Credential | None
 
 
@@ -185,7 +185,7 @@ class SignOrder(Verb, frozen=True, tag="sign_order"):
 
     order: ExecOrder
     token: str
-    sealed_until: datetime
+    sealed_until: Time
     seal: bytes
 
 

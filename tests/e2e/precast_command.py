@@ -161,6 +161,7 @@ COUNTS = {
     "certificate": 1,
     "enrolment_token": 1,
     "person_token": 1,
+    "audit_chain": 1,
     "audit": 1,
     "stream": 1,
     "stream_record": 250,

@@ -97,6 +97,12 @@ DATABASE_NOT_TRUSTED = Issue(
     "name the authority that issued its certificate with sslrootcert=FILE, and the host as its certificate does; "
     "docs/howto/use-postgresql.md has the other modes",
 )
+BAD_SSLMODE = Issue(
+    "STORE-018",
+    Kind.INPUT,
+    "{mode} is not a value of sslmode, in {location}",
+    "leave sslmode out, which means verify-full, or use one of: {modes}",
+)
 
 NEWER_SCHEMA = Issue(
     "STORE-020",

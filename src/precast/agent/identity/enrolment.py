@@ -99,7 +99,8 @@ class Identity(Credentials):
             old_key = _load_key(puppet / "private_keys" / file)
             known = x509.load_pem_x509_certificates((puppet / "certs" / "ca.pem").read_bytes())
         except (OSError, ValueError) as error:
-            raise issues.CANNOT_KEEP.error(path=puppet, reason=reason_of(error)) from error
+            path = getattr(error, "filename", None) or puppet
+            raise issues.CANNOT_KEEP.error(path=path, reason=reason_of(error)) from error
         issuer = next((certificate for certificate in known if _is_issued_by(old, certificate)), None)
         if issuer is None:
             reason = f"certs/ca.pem does not contain the authority that issued certs/{file}"

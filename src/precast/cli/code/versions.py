@@ -176,7 +176,7 @@ def _signing(args: argparse.Namespace) -> int:
         print_json(msgspec.to_builtins(view))
         return 0
     if view.required == "none":
-        print(f"{view.environment}: nothing must be signed")
+        print(f"{view.environment}: no signature is required")
         return 0
     print(f"{view.environment}: the {view.required} must be signed by an allowed key")
     for line in (*view.signers.splitlines(), *view.gpg_keys.splitlines()):

@@ -54,7 +54,7 @@ def _verify(args: argparse.Namespace) -> int:
     if args.json:
         print_json({"entries": count, "chains": len(chains), "heads": sum(map(len, exported.values()))})
     else:
-        print(f"{count} entries in {len(chains)} chains are intact")
+        print(f"{count} entries in {len(chains)} {'chain' if len(chains) == 1 else 'chains'} are intact")
     return 0
 
 
@@ -97,6 +97,9 @@ def _read_heads(path: Path) -> dict[str, dict[int, str]]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise issues.NO_FILE.error(path=path, reason=reason) from error
+    if not text:
+        # An export that failed, or that somebody emptied: it would prove nothing.
+        raise issues.BAD_HEADS.error(line=1, path=path)
     heads: dict[str, dict[int, str]] = defaultdict(dict)
     for number, line in enumerate(text.splitlines(), start=1):
         sequence, _, rest = line.partition(" ")

@@ -48,9 +48,9 @@ def _encrypt(args: argparse.Namespace) -> int:
     from precast.services.identity.signer.passphrase import find_passphrase
 
     settings, files = load_settings(SignerSettings, args).values, _files(args)
-    files.load()
     if files.is_encrypted:
         raise issues.IS_ENCRYPTED.error(place=files.directory, state="encrypted already")
+    files.load()
     passphrase = find_passphrase(settings.passphrase_file, settings.key_command, may_ask=True, asks_twice=True)
     if passphrase is None:
         raise issues.NO_PASSPHRASE.error(path=files.directory)

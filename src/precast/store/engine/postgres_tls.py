@@ -29,11 +29,21 @@ _WEAKNESSES = {
 
 
 def find_weakness(location: PostgresLocation, environment: Mapping[str, str] = os.environ) -> str:
-    """What the location leaves open, in one line; empty for a verified or a local connection."""
+    """What the location leaves open, in one line; empty for a verified or a local connection. Raises as `check_mode`."""
+    check_mode(location)
     mode = location.parameters.get("sslmode", VERIFIED)
     if is_local(location, environment) or mode == VERIFIED:
         return ""
-    return f"sslmode={mode} {_WEAKNESSES.get(mode, 'is not a mode')}: use sslmode=verify-full"
+    return f"sslmode={mode} {_WEAKNESSES[mode]}: use sslmode=verify-full"
+
+
+def check_mode(location: PostgresLocation) -> None:
+    """Raises InputError STORE-018 for a mode that does not exist; the driver would read some of them as another."""
+    mode = location.parameters.get("sslmode", VERIFIED)
+    if mode != VERIFIED and mode not in _WEAKNESSES:
+        raise issues.BAD_SSLMODE.error(
+            mode=mode, location=location, modes=", ".join((VERIFIED, *reversed(_WEAKNESSES)))
+        )
 
 
 def describe(location: PostgresLocation, environment: Mapping[str, str] = os.environ) -> str:

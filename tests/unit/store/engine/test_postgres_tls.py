@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from precast.base.errors import PrecastError
 from precast.store.engine.location import PostgresLocation
 from precast.store.engine.postgres_tls import describe, find_weakness, is_local, make_context
 
@@ -55,10 +56,19 @@ def test_everything_else_is_another_machine(rest: str, environment: dict[str, st
     assert find_weakness(location, environment) == ""
 
 
-@pytest.mark.parametrize("mode", ["disable", "allow", "prefer", "require", "verify-ca", "nonsense"])
+@pytest.mark.parametrize("mode", ["disable", "allow", "prefer", "require", "verify-ca"])
 def test_weaker_mode_is_a_weakness_of_another_machine_only(mode: str) -> None:
     assert f"sslmode={mode}" in find_weakness(PostgresLocation(f"postgresql://db/precast?sslmode={mode}"), {})
     assert find_weakness(PostgresLocation(f"postgresql://localhost/precast?sslmode={mode}"), {}) == ""
+
+
+@pytest.mark.parametrize("mode", ["verify_full", "VERIFY-FULL", "nonsense"])
+@pytest.mark.parametrize("host", ["db", "localhost"])
+def test_mode_that_does_not_exist_is_refused(mode: str, host: str) -> None:
+    location = PostgresLocation(f"postgresql://{host}/precast?sslmode={mode}")
+    with pytest.raises(PrecastError, match="is not a value of sslmode") as told:
+        find_weakness(location, {})
+    assert told.value.code == "STORE-018"
 
 
 def test_full_verification_can_be_asked_for_on_this_machine() -> None:

@@ -8,12 +8,20 @@ from pathlib import Path
 
 from precast.agent import issues
 from precast.base.files import make_directories
+from precast.base.spans import visible
 
 # The levels of syslog, which the journal reads at the beginning of a line.
 _LEVELS = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 
 
-class _JournalFormatter(logging.Formatter):
+class _LineFormatter(logging.Formatter):
+    """Writes a message as one line: it may contain what a server said. The lines of an exception follow it."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
+        return visible(super().formatMessage(record).replace("\n", " "))
+
+
+class _JournalFormatter(_LineFormatter):
     """Writes the level and no time, because the journal records the time itself."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -37,7 +45,7 @@ def set_up(level: str, file: Path | None, environment: Mapping[str, str]) -> Non
     else:
         handler = logging.StreamHandler(sys.stderr)
     is_journal = file is None and _is_journal(environment)
-    plain = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
+    plain = _LineFormatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
     handler.setFormatter(_JournalFormatter("%(message)s") if is_journal else plain)
     root = logging.getLogger()
     for old in list(root.handlers):

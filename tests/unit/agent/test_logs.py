@@ -47,6 +47,14 @@ def test_log_outside_the_journal_has_the_time(tmp_path: Path, monkeypatch: pytes
     assert line[:2] == "20"
 
 
+def test_text_of_a_server_makes_no_line_of_its_own_and_controls_no_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "log" / "agent.log"
+    logs.set_up("info", file, {})
+    log.info("connected to %s", "x\n2026-01-01T00:00:00+0000 INFO a forged line\x1b]0;title\x07")
+    (line,) = file.read_text().splitlines()
+    assert "\x1b" not in line
+
+
 def test_rotated_log_file_is_opened_again(tmp_path: Path) -> None:
     file = tmp_path / "log" / "agent.log"
     logs.set_up("info", file, {})

@@ -61,7 +61,9 @@ class Flood:
             except TimeoutError:
                 outcome = "still open"
             except (OSError, EOFError, ValueError) as error:
-                outcome = "refused" if isinstance(error, (ConnectionError, ssl.SSLError)) else type(error).__name__
+                outcome = (
+                    "refused" if isinstance(error, (ConnectionError, ssl.SSLError, EOFError)) else type(error).__name__
+                )
             self.outcomes[kind][outcome] += 1
             await asyncio.sleep(PAUSE_S)
 

@@ -67,7 +67,7 @@ def test_puppet_agents_are_known_and_move_over(tmp_path: Path, has_intermediate:
         token = server.read("token", "enrol", "*", "--uses", "3")["token"]
         assert_refused(server.enrol(tmp_path / "thief", "web1.example.com", token), 73, "CA-005")
         assert_refused(adopt(server, tmp_path / "s", tmp_path / "stolen", "stolen.example.com"), 77, "CA-007")
-        assert_refused(adopt(server, tmp_path / "n", tmp_path / "nothing", "x"), 75, "AGENT-004")
+        assert_refused(adopt(server, tmp_path / "n", tmp_path / "nothing", "x"), 75, "AGENT-004", "certs/x.pem")
 
         assert_fine(adopt(server, tmp_path / "root", web, "web1.example.com"))
         state = tmp_path / "root/var/lib/precast/agent"

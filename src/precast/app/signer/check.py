@@ -1,14 +1,12 @@
 """What `precast server check` says about the signer: its user, its socket, and whether its keys are encrypted."""
 
-import os
-import pwd
-
 from precast.app.settings import ServerSettings
 from precast.base.confinement.confine import Measure
 from precast.base.errors import PrecastError
 from precast.services.identity.authority_files import AuthorityFiles
 from precast.services.identity.signer.client import SignerClient
 from precast.services.identity.signer.connection import SocketConnection
+from precast.services.identity.signer.signer import own_user_name
 
 
 async def describe_signer(settings: ServerSettings) -> Measure:
@@ -24,7 +22,7 @@ async def describe_signer(settings: ServerSettings) -> Measure:
         await client.close()
     described = client.description
     how = f"a signer of the user {described.user} at {settings.signer}; {_words(described.is_encrypted)}"
-    return Measure("keys", described.user != pwd.getpwuid(os.getuid()).pw_name, how)
+    return Measure("keys", described.user != own_user_name(), how)
 
 
 def _describe_child(settings: ServerSettings) -> Measure:

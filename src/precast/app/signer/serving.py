@@ -39,7 +39,7 @@ def authority_files(settings: SignerSettings, *, may_ask: bool = True) -> Author
     directory = settings.data / "authority"
     passphrase = find_passphrase(settings.passphrase_file, settings.key_command, may_ask=False)
     files = AuthorityFiles(directory, passphrase)
-    if passphrase is None and may_ask and files.is_encrypted:
+    if passphrase is None and may_ask and files.needs_passphrase:
         return AuthorityFiles(directory, find_passphrase(None, "", may_ask=True))
     return files
 

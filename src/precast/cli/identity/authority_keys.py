@@ -48,7 +48,7 @@ def _encrypt(args: argparse.Namespace) -> int:
     from precast.services.identity.signer.passphrase import find_passphrase
 
     settings, files = load_settings(SignerSettings, args).values, _files(args)
-    if files.is_encrypted:
+    if files.needs_passphrase:
         raise issues.IS_ENCRYPTED.error(place=files.directory, state="encrypted already")
     files.load()
     passphrase = find_passphrase(settings.passphrase_file, settings.key_command, may_ask=True, asks_twice=True)

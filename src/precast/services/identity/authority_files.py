@@ -115,9 +115,15 @@ class AuthorityFiles:
 
     @property
     def is_encrypted(self) -> bool:
+        """Whether the key that signs is encrypted at rest. Raises UnavailableError CA-003 or CA-014."""
+        with self._explained():
+            return b"BEGIN ENCRYPTED PRIVATE KEY" in self.key.read_bytes()
+
+    @property
+    def needs_passphrase(self) -> bool:
         """Whether there is a key that signs, and it is encrypted at rest. Raises UnavailableError CA-003."""
         with self._explained():
-            return self.key.exists() and b"BEGIN ENCRYPTED PRIVATE KEY" in self.key.read_bytes()
+            return self.key.exists() and self.is_encrypted
 
     def encrypt(self, passphrase: bytes | None) -> None:
         """Write the keys again, encrypted by another passphrase, or not encrypted. A crash may leave some keys as they were."""

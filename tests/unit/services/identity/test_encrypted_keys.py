@@ -98,3 +98,9 @@ def test_passphrase_comes_from_a_command_whose_failure_shows_no_output(tmp_path:
             find_passphrase(None, command, may_ask=False)
         assert "hunter2" not in caught.value.render()
     assert os.environ.get("CREDENTIALS_DIRECTORY") is None
+
+
+def test_only_keys_that_exist_and_are_encrypted_need_a_passphrase(tmp_path: Path) -> None:
+    assert not AuthorityFiles(tmp_path / "none").needs_passphrase
+    assert not create(tmp_path / "plain", None).needs_passphrase
+    assert AuthorityFiles(create(tmp_path / "encrypted", PASSPHRASE).directory, b"another").needs_passphrase

@@ -54,7 +54,7 @@ class Signer:
         self._context = context
         self._refusals = Bucket(REFUSALS_PER_S * 10, REFUSALS_PER_S, context.clock.monotonic_s())
         self._unlogged = 0
-        self._user = _user_name()
+        self._user = own_user_name()
 
     def handle(self, batch: Sequence[tuple[messages.AnyVerb, Peer]]) -> list[Outcome]:
         """Return the result or the error of each request, in order; nothing of it may be sent if this raises."""
@@ -111,7 +111,7 @@ class Signer:
         self._context.state.log.add(line)
 
 
-def _user_name() -> str:
+def own_user_name() -> str:
     """The name of the user of this process, or its number."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name

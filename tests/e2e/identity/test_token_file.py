@@ -54,7 +54,8 @@ def test_token_is_read_from_a_file_that_only_its_owner_can_read(server: Server, 
 def test_token_is_read_from_standard_input_or_a_pipe(server: Server, tmp_path: Path) -> None:
     token = server.read("token", "enrol", "db*", "--uses", "5")["token"]
     assert_fine(enrol(server, tmp_path / "a", "db1", "--token-file", "-", given=f"  {token}\n"))
-    assert_refused(enrol(server, tmp_path / "b", "db2", "--token-file", "-", given="nothing"), 64, "WIRE-002")
+    for text in ("nothing", ""):
+        assert_refused(enrol(server, tmp_path / "b", "db2", "--token-file", "-", given=text), 64, "WIRE-002")
     assert_refused(enrol(server, tmp_path / "b", "db2", "--token-file", "-", given="x" * 100_000), 64, "CLI-012")
     # As from a shell's <(command).
     script = f'exec "$0" agent enrol --url {server.url} --root {tmp_path}/c --name db3 --token-file <(cat {tmp_path}/t)'

@@ -127,7 +127,7 @@ def _enrol(args: argparse.Namespace) -> int:
                 usage="`precast server init` printed it: 64 hexadecimal digits",
             )
         certificate = _await_decision(args, identity, fingerprint)
-    elif token:
+    elif token or args.token_file is not None:
         certificate = identity.enrol(_url(args), token, args.name)
     else:
         raise issues.NO_TOKEN.error()

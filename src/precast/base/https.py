@@ -104,10 +104,16 @@ def download(
 
 
 def open_response(
-    url: str, context: ssl.SSLContext, path: str, headers: dict[str, str], timeout_s: float = 30.0
+    url: str,
+    context: ssl.SSLContext,
+    method: str,
+    path: str,
+    body: bytes,
+    headers: dict[str, str],
+    timeout_s: float = 30.0,
 ) -> contextlib.AbstractContextManager[http.client.HTTPResponse]:
-    """Get a resource; the caller reads the body. Raises as `call` does, also while the body is read."""
-    return _request(url, context, "GET", path, b"", headers, timeout_s)
+    """Make one request; the caller reads the body of the answer. Raises as `call` does, also while the body is read."""
+    return _request(url, context, method, path, body, headers, timeout_s)
 
 
 def check_length(url: str, length: int | None, received: int) -> None:

@@ -15,6 +15,7 @@ from lab.postgres import PostgresServer
 from lab.processes import is_alive
 from precast.agent.facts import submission
 from precast.agent.identity.enrolment import Identity
+from precast.agent.network.http_client import DirectHttp
 from precast.base.errors import UnavailableError
 from tests.e2e.precast_command import DEADLINE_S, PRECAST, assert_fine, assert_refused, environment
 from tests.e2e.precast_server import Server, precast, running
@@ -71,10 +72,10 @@ def test_killed_worker_is_restarted_and_the_service_continues(server: Server, tm
             os.kill(victim, signal.SIGKILL)
             for number in range(10):
                 try:
-                    submission.send_facts(node, server.url, {"number": number, "victim": victim})
+                    submission.send_facts(DirectHttp(node.context()), server.url, {"number": number, "victim": victim})
                 except UnavailableError:
                     # Only requests in the backlog of the killed worker are cut off; the client retries.
-                    submission.send_facts(node, server.url, {"number": number, "victim": victim})
+                    submission.send_facts(DirectHttp(node.context()), server.url, {"number": number, "victim": victim})
                 answered += 1
         assert answered == 20
         until_all_serve(server)
@@ -112,7 +113,7 @@ def test_many_nodes_at_once_on_one_sqlite_file_are_all_acknowledged(tmp_path: Pa
         def send(node: Identity) -> None:
             try:
                 for number in range(10):
-                    submission.send_facts(node, server.url, {"number": number})
+                    submission.send_facts(DirectHttp(node.context()), server.url, {"number": number})
             except BaseException as error:  # noqa: BLE001 - told by the assertion below
                 failed.append(error)
 

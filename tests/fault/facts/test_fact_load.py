@@ -17,6 +17,7 @@ from lab.postgres import PostgresServer
 from lab.site import Site
 from precast.agent.facts import submission
 from precast.agent.identity.enrolment import Identity
+from precast.agent.network.http_client import DirectHttp
 from precast.base.errors import NotFoundError, PrecastError
 from precast.services.facts.intake import FACTS
 from precast.services.facts.reads import TracedReads
@@ -54,7 +55,7 @@ class Sender(threading.Thread):
             number = self.sent + 1
             self.sent = number
             try:
-                submission.send_facts(self._identity, url, {"number": number})
+                submission.send_facts(DirectHttp(self._identity.context()), url, {"number": number})
             except PrecastError:
                 url = next(urls)
                 self.is_told_to_stop.wait(0.05)  # the server is down

@@ -12,7 +12,7 @@ from precast.agent import issues
 from precast.agent.facts.collection import Collection
 from precast.agent.facts.machine import Facts
 from precast.agent.facts.volatile import is_volatile
-from precast.agent.identity.credentials import Credentials
+from precast.agent.network.http_client import HttpClient
 from precast.agent.state.spool import Importance, Spool
 from precast.agent.state.status_notes import FactsNote
 from precast.agent.state.store import LocalStore
@@ -21,15 +21,15 @@ from precast.wire.facts import FactsAnswer, FactUpload, make_upload
 from precast.wire.sessions import FACTS
 
 
-def send_facts(credentials: Credentials, url: str, facts: Facts) -> bool:
+def send_facts(client: HttpClient, url: str, facts: Facts) -> bool:
     """Send facts and wait until they are acknowledged; whether the server wanted the stable part.
 
-    Raises NotFoundError AGENT-003 if this machine is not enrolled, and the server's error.
+    Raises the server's error.
     """
     body = make_upload(*split_facts(facts))
-    if not _ask(credentials, url, body.without_stable()).wants_stable:
+    if not _ask(client, url, body.without_stable()).wants_stable:
         return False
-    if _ask(credentials, url, body).wants_stable:
+    if _ask(client, url, body).wants_stable:
         raise issues.NOT_KEPT.error(url=url)
     return True
 
@@ -84,6 +84,5 @@ def _add_fact(value: Any, path: tuple[str, ...], stable: Facts, volatile: Facts)
         stable[name] = value
 
 
-def _ask(credentials: Credentials, url: str, body: FactUpload) -> FactsAnswer:
-    response = https.call(url, credentials.context(), "POST", "/v1/facts", msgspec.json.encode(body))
-    return https.read_answer(url, response, FactsAnswer)
+def _ask(client: HttpClient, url: str, body: FactUpload) -> FactsAnswer:
+    return https.read_answer(url, client.post(url, "/v1/facts", msgspec.json.encode(body)), FactsAnswer)

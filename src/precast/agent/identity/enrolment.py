@@ -9,6 +9,7 @@ import base64
 import ssl
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from cryptography import x509
@@ -19,6 +20,7 @@ from cryptography.x509.oid import NameOID
 
 from precast.agent import issues
 from precast.agent.identity.credentials import Credentials, reason_of
+from precast.agent.network.http_client import OpenClient, direct_http
 from precast.base import digests, https
 from precast.base.digests import Digest
 from precast.base.files import make_private_directory, write_private
@@ -33,11 +35,16 @@ from precast.wire.identity.bodies import (
 from precast.wire.identity.names import check_name
 from precast.wire.identity.tokens import parse_enrolment
 
+T = TypeVar("T")
 OwnKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 class Identity(Credentials):
-    """Credentials that can be made and renewed."""
+    """Credentials that can be made and renewed. `open_client` says how servers are asked."""
+
+    def __init__(self, root: Path, open_client: OpenClient = direct_http) -> None:
+        super().__init__(root)
+        self._open_client = open_client
 
     def enrol(self, url: str, token: str, name: str) -> x509.Certificate:
         """Request the first certificate with a token and store it.
@@ -47,10 +54,9 @@ class Identity(Credentials):
         """
         parsed = parse_enrolment(token)
         key = self._first_key(name)
-        context = https.trust_authority(_trusted_authority(url, parsed.fingerprint))
-        return self._store(
-            _post(url, context, "/v1/enrolments", EnrolBody(_request_pem(key, name), token.strip())), key
-        )
+        context = https.trust_authority(self._trusted_authority(url, parsed.fingerprint))
+        body = EnrolBody(_request_pem(key, name), token.strip())
+        return self._store(self._post(url, context, "/v1/enrolments", body, CertificateBody), key)
 
     def request(self, url: str, fingerprint: Digest, name: str) -> x509.Certificate:
         """Request the first certificate without a token, from the authority with this fingerprint, and store it if it is signed.
@@ -58,9 +64,8 @@ class Identity(Credentials):
         Raises UnavailableError AGENT-006 while the request waits for an operator: the caller repeats it later. Otherwise as `enrol`.
         """
         key = self._first_key(name)
-        context = https.trust_authority(_trusted_authority(url, fingerprint))
-        body = msgspec.json.encode(RequestBody(_request_pem(key, name)))
-        answer = https.read_answer(url, https.call(url, context, "POST", "/v1/requests", body), RequestAnswer)
+        context = https.trust_authority(self._trusted_authority(url, fingerprint))
+        answer = self._post(url, context, "/v1/requests", RequestBody(_request_pem(key, name)), RequestAnswer)
         if answer.certificate is None:
             raise issues.WAITS.error(name=name, fingerprint=_key_digest(key))
         return self._store(answer.certificate, key)
@@ -117,7 +122,17 @@ class Identity(Credentials):
             old.public_bytes(serialization.Encoding.PEM).decode(),
             base64.b64encode(_sign(old_key, request.public_bytes(serialization.Encoding.DER))).decode(),
         )
-        return self._store(_post(url, context, "/v1/renewals", body), key)
+        return self._store(self._post(url, context, "/v1/renewals", body, CertificateBody), key)
+
+    def _trusted_authority(self, url: str, fingerprint: Digest) -> str:
+        """Fetch the authority's certificate from an untrusted server, and trust it only if it has this fingerprint."""
+        with self._open_client(https.trust_any()) as client:
+            response = client.get(url, "/v1/authority", {})
+        return _find_authority(url, response.body, fingerprint)
+
+    def _post(self, url: str, context: ssl.SSLContext, path: str, body: msgspec.Struct, answer: type[T]) -> T:
+        with self._open_client(context) as client:
+            return https.read_answer(url, client.post(url, path, msgspec.json.encode(body)), answer)
 
     def _first_key(self, name: str) -> ec.EllipticCurvePrivateKey:
         check_name(name)
@@ -165,11 +180,10 @@ class Identity(Credentials):
         return certificate
 
 
-def _trusted_authority(url: str, fingerprint: Digest) -> str:
-    """Fetch the authority's certificate from an untrusted server, and trust it only if it has this fingerprint."""
-    response = https.call(url, https.trust_any(), "GET", "/v1/authority")
+def _find_authority(url: str, data: bytes, fingerprint: Digest) -> str:
+    """The certificate with this fingerprint among those of an untrusted server. Raises DeniedError AGENT-002."""
     try:
-        pem = msgspec.json.decode(response.body, type=AuthorityBody).certificates
+        pem = msgspec.json.decode(data, type=AuthorityBody).certificates
         certificates = x509.load_pem_x509_certificates(pem.encode())
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError):
         raise issues.OTHER_AUTHORITY.error(url=url) from None
@@ -177,10 +191,6 @@ def _trusted_authority(url: str, fingerprint: Digest) -> str:
         if digests.of_bytes(certificate.public_bytes(serialization.Encoding.DER)) == fingerprint:
             return certificate.public_bytes(serialization.Encoding.PEM).decode()
     raise issues.OTHER_AUTHORITY.error(url=url)
-
-
-def _post(url: str, context: ssl.SSLContext, path: str, body: msgspec.Struct) -> CertificateBody:
-    return https.read_answer(url, https.call(url, context, "POST", path, msgspec.json.encode(body)), CertificateBody)
 
 
 def _request(key: ec.EllipticCurvePrivateKey, name: str) -> x509.CertificateSigningRequest:

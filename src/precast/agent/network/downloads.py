@@ -1,4 +1,4 @@
-"""Root's side of the network process of a fetch: starts it, asks it, and checks every message that comes back.
+"""Root's side of the network process of a command: starts it, asks it, and checks every message that comes back.
 
 The process is a fork of this one. It drops its privileges before it connects to anything. Root bounds what it accepts in size and in
 time, and opens no file that the other side has written: there is none.
@@ -40,13 +40,17 @@ class NetworkDownloads:
         self.note = NetworkNote(started.uid, started.lacks)
 
     def get(self, url: str, path: str, headers: dict[str, str]) -> HttpAnswer:
-        head = self._ask(url, path, headers)
+        head = self._ask(messages.Ask(url, "GET", path, headers))
+        return HttpAnswer(head.status, self._read_all(), dict(head.headers))
+
+    def post(self, url: str, path: str, body: bytes) -> HttpAnswer:
+        head = self._ask(messages.Ask(url, "POST", path, {}, body))
         return HttpAnswer(head.status, self._read_all(), dict(head.headers))
 
     def download(
         self, url: str, path: str, headers: dict[str, str], file: BinaryIO, begin: Callable[[int], bool]
     ) -> HttpAnswer:
-        head = self._ask(url, path, headers)
+        head = self._ask(messages.Ask(url, "GET", path, headers))
         if not begin(head.status):
             return HttpAnswer(head.status, self._read_all(), dict(head.headers))
         file.writelines(self._pieces(MAX_DOWNLOAD_BYTES - file.tell()))
@@ -55,9 +59,9 @@ class NetworkDownloads:
     def _read_all(self) -> bytes:
         return b"".join(self._pieces(MAX_ANSWER_BYTES))
 
-    def _ask(self, url: str, path: str, headers: dict[str, str]) -> messages.Head:
+    def _ask(self, request: messages.Ask) -> messages.Head:
         try:
-            send_frame(self._peer, messages.Get(url, path, headers))
+            send_frame(self._peer, request)
         except OSError as error:
             raise issues.NETWORK_ENDED.error(reason=error.strerror or error) from None
         answer = self._receive()

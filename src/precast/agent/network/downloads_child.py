@@ -1,4 +1,4 @@
-"""The network process of a fetch: gets what root asks for, and hands the answers over in pieces. It holds nothing between requests."""
+"""The network process of a command: makes the requests of root, and hands the answers over in pieces. It holds nothing between requests."""
 
 import contextlib
 import os
@@ -11,9 +11,9 @@ from precast.agent.network.messages import (
     FROM_ROOT,
     MAX_PIECE_BYTES,
     USED_HEADERS,
+    Ask,
     End,
     Failed,
-    Get,
     Head,
     Piece,
 )
@@ -39,9 +39,9 @@ def serve_downloads(peer: socket.socket, context: ssl.SSLContext, user: str) -> 
         os._exit(code)
 
 
-def _serve(peer: socket.socket, context: ssl.SSLContext, asked: Get) -> None:
+def _serve(peer: socket.socket, context: ssl.SSLContext, asked: Ask) -> None:
     try:
-        with https.open_response(asked.url, context, asked.path, asked.headers) as response:
+        with https.open_response(asked.url, context, asked.method, asked.path, asked.body, asked.headers) as response:
             found = {name: response.headers.get(name) for name in USED_HEADERS}
             send_frame(peer, Head(response.status, {name: value for name, value in found.items() if value}))
             expected, received = response.length, 0

@@ -1,7 +1,8 @@
-"""How a fetch asks servers: through the network process, or directly where nothing is to be protected (tests)."""
+"""How commands on a node ask servers: through a network process, or directly where nothing is to be protected: at boot, in tests."""
 
+import contextlib
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, Protocol
 
 from precast.base import https
@@ -13,6 +14,9 @@ class HttpClient(Protocol):
 
     def get(self, url: str, path: str, headers: dict[str, str]) -> HttpAnswer:
         """Get a resource. Raises UnavailableError HTTP-002, DeniedError HTTP-003."""
+
+    def post(self, url: str, path: str, body: bytes) -> HttpAnswer:
+        """Send a document in JSON. Raises as `get`."""
 
     def download(
         self, url: str, path: str, headers: dict[str, str], file: BinaryIO, begin: Callable[[int], bool]
@@ -32,7 +36,20 @@ class DirectHttp:
     def get(self, url: str, path: str, headers: dict[str, str]) -> HttpAnswer:
         return https.call(url, self._context, "GET", path, headers=headers)
 
+    def post(self, url: str, path: str, body: bytes) -> HttpAnswer:
+        return https.call(url, self._context, "POST", path, body)
+
     def download(
         self, url: str, path: str, headers: dict[str, str], file: BinaryIO, begin: Callable[[int], bool]
     ) -> HttpAnswer:
         return https.download(url, self._context, path, file, begin, headers=headers)
+
+
+# Makes a client with a TLS context, for a block.
+OpenClient = Callable[[ssl.SSLContext], contextlib.AbstractContextManager[HttpClient]]
+
+
+@contextlib.contextmanager
+def direct_http(context: ssl.SSLContext) -> Iterator[HttpClient]:
+    """A client that asks servers in this process."""
+    yield DirectHttp(context)

@@ -1,4 +1,4 @@
-"""The messages between root and the network process that downloads. No message from the network process names a path or a file."""
+"""The messages between root and the network process that makes its requests. No message from the network process names a path or a file."""
 
 from typing import Annotated, Literal
 
@@ -24,12 +24,14 @@ class Started(Message, frozen=True):
     lacks: Annotated[list[_Value], msgspec.Meta(max_length=20)]
 
 
-class Get(Message, frozen=True):
-    """Root asks for a resource of a server."""
+class Ask(Message, frozen=True):
+    """Root makes a request to a server."""
 
     url: str
+    method: Literal["GET", "POST"]
     path: str
     headers: dict[str, str]
+    body: bytes = b""
 
 
 class Head(Message, frozen=True):
@@ -60,4 +62,4 @@ class Failed(Message, frozen=True):
 
 FromNetwork = Started | Head | Piece | End | Failed
 FROM_NETWORK: "msgspec.msgpack.Decoder[FromNetwork]" = msgspec.msgpack.Decoder(FromNetwork)
-FROM_ROOT: "msgspec.msgpack.Decoder[Get]" = msgspec.msgpack.Decoder(Get)
+FROM_ROOT: "msgspec.msgpack.Decoder[Ask]" = msgspec.msgpack.Decoder(Ask)

@@ -27,7 +27,9 @@ from precast.cli.console.settings import add_settings, load_settings
 if TYPE_CHECKING:
     from cryptography import x509
 
+    from precast.agent.facts.collection import Collection
     from precast.agent.identity.enrolment import Identity
+    from precast.agent.network.http_client import OpenClient
     from precast.base.digests import Digest
 
 # The pause between two requests for the decision on a certificate request.
@@ -115,7 +117,7 @@ def _enrol(args: argparse.Namespace) -> int:
     from precast.agent.identity.enrolment import Identity
     from precast.base.digests import parse_fingerprint
 
-    identity = Identity(args.root)
+    identity = Identity(args.root, _client_opener(load_settings(AgentSettings, args).values))
     token = _find_token(args)
     if args.puppet_ssl:
         certificate = identity.adopt(_url(args), args.puppet_ssl, args.name)
@@ -162,7 +164,7 @@ def _await_decision(args: argparse.Namespace, identity: "Identity", fingerprint:
 def _renew(args: argparse.Namespace) -> int:
     from precast.agent.identity.enrolment import Identity
 
-    identity = Identity(args.root)
+    identity = Identity(args.root, _client_opener(load_settings(AgentSettings, args).values))
     is_due = not args.if_due or identity.due_at() <= datetime.now(UTC)
     certificate = identity.renew(_url(args)) if is_due else identity.current()
     until = certificate.not_valid_after_utc.isoformat()
@@ -181,28 +183,20 @@ def _renew(args: argparse.Namespace) -> int:
 
 
 def _facts(args: argparse.Namespace) -> int:
-    from precast.agent.catalog.enforcement import trusts_code
-    from precast.agent.facts import external, plugins, submission
-    from precast.agent.facts.collection import Collector, all_sources
+    from precast.agent.facts import submission
     from precast.agent.identity.credentials import Credentials
     from precast.agent.state.store import store_path
-    from precast.cli.facts.facts import machine_at
 
     settings = load_settings(AgentSettings, args).values
-    sources = all_sources(
-        machine_at(args.root),
-        [str(path) for path in settings.facts_d] or external.DIRECTORIES,
-        [str(path) for path in settings.plugins] or plugins.DIRECTORIES,
-        lambda: trusts_code(args.root, datetime.now(UTC), is_noop_configured=settings.noop),
-    )
-    collected = Collector(sources).collect()
-    for warning in collected.warnings:
-        print(f"precast: warning: {visible(warning.message)} [{warning.code}]", file=sys.stderr)
     if args.spool:
+        collected = _collect(args, settings)
         with agent_daemon.opened(args.root, settings) as (store, spool):
             is_whole = submission.spool_facts(store, spool, collected)
     else:
-        is_whole = submission.send_facts(Credentials(args.root), _url(args), collected.facts)
+        # The client is started first: it forks, and a collection has threads.
+        with _client_opener(settings)(Credentials(args.root).context()) as client:
+            collected = _collect(args, settings)
+            is_whole = submission.send_facts(client, _url(args), collected.facts)
         if store_path(args.root).exists():
             with agent_daemon.opened(args.root, settings) as (store, spool):
                 submission.note_sent(store, spool, collected)
@@ -218,6 +212,31 @@ def _facts(args: argparse.Namespace) -> int:
         verb = "spooled for the daemon" if args.spool else "sent"
         print(f"{verb}: all facts" if is_whole else f"{verb}: the volatile facts; the server has the stable ones")
     return 0
+
+
+def _collect(args: argparse.Namespace, settings: AgentSettings) -> "Collection":
+    from precast.agent.catalog.enforcement import trusts_code
+    from precast.agent.facts import external, plugins
+    from precast.agent.facts.collection import Collector, all_sources
+    from precast.cli.facts.facts import machine_at
+
+    sources = all_sources(
+        machine_at(args.root),
+        [str(path) for path in settings.facts_d] or external.DIRECTORIES,
+        [str(path) for path in settings.plugins] or plugins.DIRECTORIES,
+        lambda: trusts_code(args.root, datetime.now(UTC), is_noop_configured=settings.noop),
+    )
+    collected = Collector(sources).collect()
+    for warning in collected.warnings:
+        print(f"precast: warning: {visible(warning.message)} [{warning.code}]", file=sys.stderr)
+    return collected
+
+
+def _client_opener(settings: AgentSettings) -> "OpenClient":
+    """How servers are asked: through a network process without privileges."""
+    from precast.agent.network.downloads import network_downloads
+
+    return lambda context: network_downloads(context, settings.network_user)
 
 
 def _fetch(args: argparse.Namespace) -> int:

@@ -32,7 +32,7 @@ async def test_enrolment_with_a_valid_token_gives_a_certificate(site: Site, cloc
     assert row.serial == f"{certificate.serial_number:x}"
     assert (row.node, row.extensions, row.issued_at) == ("web1.example.com", {"pp_role": "web"}, clock.now())
     assert [node.name for node in await site.fleet.list()] == ["web1.example.com"]
-    assert [deed[:2] for deed in await site.audit_entries()] == [
+    assert [entry[:2] for entry in await site.audit_entries()] == [
         ("person:ann", "token.create"),
         ("node:web1.example.com", "certificate.enrol"),
     ]
@@ -286,7 +286,7 @@ async def test_person_with_a_revoked_token_is_not_recognised(site: Site) -> None
     await site.enrolment.revoke_token(made.id, "person:bob")
     assert await site.people.recognise(made.token) is None
     assert await code_of(site.enrolment.revoke_token(made.id, "person:bob")) == "AUTH-003"
-    assert [deed[:2] for deed in await site.audit_entries()] == [
+    assert [entry[:2] for entry in await site.audit_entries()] == [
         ("system", "token.create"),
         ("person:bob", "token.revoke"),
     ]

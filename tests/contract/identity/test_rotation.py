@@ -83,7 +83,7 @@ async def test_rotation_in_the_wrong_order_is_refused(site: Site) -> None:
     current = await rotate(site)
     assert current in prepared.others
     assert await code_of(rotate(site)) == "CA-012"
-    assert [deed[1] for deed in await site.audit_entries()] == ["authority.prepare", "authority.rotate"]
+    assert [entry[1] for entry in await site.audit_entries()] == ["authority.prepare", "authority.rotate"]
 
 
 async def test_concurrent_rotations_at_two_servers_are_one(site: Site, other_site: Site) -> None:

@@ -97,8 +97,8 @@ def test_change_is_previewed_released_and_rolled_back(deployment: Deployment) ->
     assert deployment.fetch("web2").headers["ETag"] == f'"{after}"'
     assert deployment.site.run("rollback", "web2")["released"] == ["web2"]
     assert deployment.fetch("web2").headers["ETag"] == f'"{before}"'
-    deeds = [row["action"] for row in deployment.site.run("audit", "--limit", "20")]
-    assert {"catalog.release", "catalog.rollback"} <= set(deeds)
+    actions = [row["action"] for row in deployment.site.run("audit", "--limit", "20")]
+    assert {"catalog.release", "catalog.rollback"} <= set(actions)
 
 
 def test_why_lists_the_reads_and_nothing_else(deployment: Deployment) -> None:

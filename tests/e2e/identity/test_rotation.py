@@ -109,8 +109,8 @@ def test_rotation_disconnects_no_node(server: Server, tmp_path: Path) -> None:
     assert_fine(renew(server, tmp_path / "a"))
     assert certificates_in(first / "authority.pem") == 1
     assert_refused(server.command("ca", "rotate", "--finish"), 73, "CA-015")
-    deeds = [row["action"] for row in server.read("audit") if row["action"].startswith("authority.")]
-    assert deeds == ["authority.retire", "authority.rotate", "authority.prepare"]
+    actions = [row["action"] for row in server.read("audit") if row["action"].startswith("authority.")]
+    assert actions == ["authority.retire", "authority.rotate", "authority.prepare"]
     # The rotation survives a restart, and the authority can be rotated again.
     server.stop()
     server.start()

@@ -28,7 +28,7 @@ class SignerContext:
         self.approvals = Approvals(self.seal_key, state.tokens)
 
 
-class Deed:
+class SignerOperation:
     """One request while it is handled: its log line grows with it."""
 
     def __init__(self, peer: Peer, now: datetime) -> None:

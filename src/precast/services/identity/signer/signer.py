@@ -16,7 +16,7 @@ from precast.base.errors import PrecastError
 from precast.services.identity import certificates, issues
 from precast.services.identity.signer import messages
 from precast.services.identity.signer.approval import Peer
-from precast.services.identity.signer.context import Deed, SignerContext
+from precast.services.identity.signer.context import SignerContext, SignerOperation
 from precast.services.identity.signer.limits import Bucket
 from precast.services.identity.signer.signer_log import LogLine
 from precast.services.identity.signer.verbs import commands, documents, issuing, rotating, sealing
@@ -27,7 +27,7 @@ log = logging.getLogger("precast.signer")
 REFUSALS_PER_S = 10
 MAX_DETAIL_CHARS = 200
 
-_VERBS: dict[type[messages.Verb], Callable[[SignerContext, Any, Deed], msgspec.Struct]] = {
+_VERBS: dict[type[messages.Verb], Callable[[SignerContext, Any, SignerOperation], msgspec.Struct]] = {
     messages.SealPerson: sealing.seal_person,
     messages.SealEnrolment: sealing.seal_enrolment,
     messages.SealPolicies: sealing.seal_policies,
@@ -73,17 +73,17 @@ class Signer:
         if isinstance(verb, messages.Describe):
             return self.describe()
         name = str(verb.__struct_config__.tag)
-        deed = Deed(peer, self._context.clock.now())
+        operation = SignerOperation(peer, self._context.clock.now())
         try:
             self._context.limits.check(name)
-            result = _VERBS[type(verb)](self._context, verb, deed)
+            result = _VERBS[type(verb)](self._context, verb, operation)
         except PrecastError as error:
-            self._log_refusal(name, deed, error)
+            self._log_refusal(name, operation, error)
             return error
         except Exception:  # the boundary of a request: our bug must not end the signer
             log.exception("the signer failed at %s", name)
             return issues.SIGNER_UNAVAILABLE.error(reason="it failed; its log has the reason")
-        self._log(name, "signed", deed)
+        self._log(name, "signed", operation)
         return result
 
     def describe(self) -> messages.Description:
@@ -94,20 +94,20 @@ class Signer:
         )
         return messages.Description(authority.pem, chain, imported, files.is_prepared, self._user, files.is_encrypted)
 
-    def _log_refusal(self, verb: str, deed: Deed, error: PrecastError) -> None:
+    def _log_refusal(self, verb: str, operation: SignerOperation, error: PrecastError) -> None:
         if self._refusals.take(self._context.clock.monotonic_s()):
             if self._unlogged:
-                deed.detail["refusals not logged before"] = str(self._unlogged)
+                operation.detail["refusals not logged before"] = str(self._unlogged)
                 self._unlogged = 0
-            self._log(verb, "refused", deed, f"{error.message} [{error.code}]"[:500])
+            self._log(verb, "refused", operation, f"{error.message} [{error.code}]"[:500])
         else:
             self._unlogged += 1
 
-    def _log(self, verb: str, outcome: str, deed: Deed, reason: str = "") -> None:
+    def _log(self, verb: str, outcome: str, operation: SignerOperation, reason: str = "") -> None:
         # A line is far shorter than what the log reads back to continue its chain, whatever a peer sends.
-        detail = {name: text[:MAX_DETAIL_CHARS] for name, text in deed.detail.items()}
-        subject = deed.subject[:MAX_DETAIL_CHARS]
-        line = LogLine(deed.now, verb, outcome, subject, deed.peer.uid, "", deed.by, reason, detail)
+        detail = {name: text[:MAX_DETAIL_CHARS] for name, text in operation.detail.items()}
+        subject = operation.subject[:MAX_DETAIL_CHARS]
+        line = LogLine(operation.now, verb, outcome, subject, operation.peer.uid, "", operation.by, reason, detail)
         self._context.state.log.add(line)
 
 

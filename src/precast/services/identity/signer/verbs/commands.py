@@ -8,7 +8,7 @@ signed that was not ordered, or for a node that it was not ordered from.
 from datetime import timedelta
 
 from precast.services.identity import issues, roles
-from precast.services.identity.signer.context import Deed, SignerContext
+from precast.services.identity.signer.context import SignerContext, SignerOperation
 from precast.services.identity.signer.messages import MAX_ITEMS, CommandRecord, SealCommand, Seals, Signature, SignOrder
 from precast.services.identity.signer.seals import command_of, digest_command
 from precast.services.identity.signer.verbs.documents import sign
@@ -22,34 +22,38 @@ _CLOCKS = timedelta(hours=1)
 _SHOWN_CHARS = 200
 
 
-def seal_command(context: SignerContext, verb: SealCommand, deed: Deed) -> Seals:
+def seal_command(context: SignerContext, verb: SealCommand, operation: SignerOperation) -> Seals:
     """Seal a command for several nodes, which a person with the role for commands on the whole site orders."""
-    deed.subject = f"{len(verb.nodes)} nodes, from {verb.nodes[0][:100]}" if verb.nodes else "no nodes"
-    deed.detail["order"], deed.detail["argv"] = verb.order[:100], " ".join(verb.command.argv)[:_SHOWN_CHARS]
-    deed.by = context.approvals.check(verb.approver, roles.COMMANDS, deed.peer, deed.now)
+    operation.subject = f"{len(verb.nodes)} nodes, from {verb.nodes[0][:100]}" if verb.nodes else "no nodes"
+    operation.detail["order"], operation.detail["argv"] = verb.order[:100], " ".join(verb.command.argv)[:_SHOWN_CHARS]
+    operation.by = context.approvals.check(verb.approver, roles.COMMANDS, operation.peer, operation.now)
     token = "" if verb.approver is None else verb.approver.record.id
-    deed.detail["token"] = token
+    operation.detail["token"] = token
     if not 0 < len(verb.nodes) <= MAX_ITEMS or not all(map(is_name, verb.nodes)):
         raise issues.SIGNER_REFUSED.error(reason="the nodes of the command are invalid")
     if not 0 < len(verb.command.argv) <= MAX_ARGUMENTS:
         raise issues.SIGNER_REFUSED.error(reason="the command is invalid")
-    if not deed.now < verb.expires_at <= deed.now + LONGEST + _CLOCKS:
+    if not operation.now < verb.expires_at <= operation.now + LONGEST + _CLOCKS:
         raise issues.SIGNER_REFUSED.error(reason="the time in which the command may begin is invalid")
     digest = digest_command(verb.command)
-    deed.detail["command"] = digest
+    operation.detail["command"] = digest
     records = [CommandRecord(node, verb.order, digest, token, verb.expires_at) for node in verb.nodes]
     return Seals([context.seal_key.seal(record) for record in records])
 
 
-def sign_order(context: SignerContext, verb: SignOrder, deed: Deed) -> Signature:
+def sign_order(context: SignerContext, verb: SignOrder, operation: SignerOperation) -> Signature:
     """Sign the order of a command that a person has ordered from this node: its record is sealed."""
     order = verb.order
-    deed.subject, deed.detail["order"], deed.detail["token"] = order.node[:100], order.order, verb.token[:100]
+    operation.subject, operation.detail["order"], operation.detail["token"] = (
+        order.node[:100],
+        order.order,
+        verb.token[:100],
+    )
     # The record is made of the order itself: an order that differs in anything has another record, which is not sealed.
     record = CommandRecord(order.node, order.order, digest_command(command_of(order)), verb.token, verb.sealed_until)
     if not context.seal_key.is_sealed(record, verb.seal):
         raise issues.SIGNER_REFUSED.error(reason="nobody has ordered this command from this node")
-    if record.expires_at <= deed.now or order.expires_at > record.expires_at:
+    if record.expires_at <= operation.now or order.expires_at > record.expires_at:
         raise issues.SIGNER_REFUSED.error(reason="the command had to begin earlier")
     if context.state.tokens.is_revoked(record.token):
         raise issues.SIGNER_REFUSED.error(reason="the token by which the command was ordered is revoked")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from precast.base.digests import is_digest
 from precast.services.identity import issues
-from precast.services.identity.signer.context import Deed, SignerContext
+from precast.services.identity.signer.context import SignerContext, SignerOperation
 from precast.services.identity.signer.messages import (
     MAX_ITEMS,
     Crl,
@@ -26,22 +26,24 @@ CLOCK_DIFFERENCE = timedelta(days=1)
 LONGEST_CERTIFICATE = timedelta(days=40 * 365)
 
 
-def sign_policy(context: SignerContext, verb: SignPolicy, deed: Deed) -> SignedPolicy:
+def sign_policy(context: SignerContext, verb: SignPolicy, operation: SignerOperation) -> SignedPolicy:
     """Sign a policy that an operator has set: its record is sealed."""
     record = verb.record
-    deed.subject, deed.detail["enforce"] = record.node[:100], record.enforce
+    operation.subject, operation.detail["enforce"] = record.node[:100], record.enforce
     if not context.seal_key.is_sealed(record, verb.seal):
         raise issues.SIGNER_REFUSED.error(reason="the record of the policy is not sealed by this signer")
-    policy = Policy(record.node, record.serial, record.enforce, record.windows, deed.now, deed.now + POLICY_FOR)
+    policy = Policy(
+        record.node, record.serial, record.enforce, record.windows, operation.now, operation.now + POLICY_FOR
+    )
     text = policy_text(policy)
     signature = context.authority.newest().sign_document(signed_bytes(text))
     return SignedPolicy(text, base64.b64encode(signature).decode())
 
 
-def sign_release(context: SignerContext, verb: SignRelease, deed: Deed) -> Signature:
+def sign_release(context: SignerContext, verb: SignRelease, operation: SignerOperation) -> Signature:
     """Sign the pointer to the catalog that is released to a node."""
     release = verb.release
-    deed.subject, deed.detail["sequence"] = release.node[:100], str(release.sequence)
+    operation.subject, operation.detail["sequence"] = release.node[:100], str(release.sequence)
     return sign(context, signed_release_bytes(release_text(release)))
 
 
@@ -50,16 +52,16 @@ def sign(context: SignerContext, data: bytes) -> Signature:
     return Signature(base64.b64encode(context.authority.newest().sign_document(data)).decode())
 
 
-def sign_crl(context: SignerContext, verb: SignCrl, deed: Deed) -> Crl:
+def sign_crl(context: SignerContext, verb: SignCrl, operation: SignerOperation) -> Crl:
     """Add revocations to the list, and sign it after the last."""
-    deed.subject = f"{len(verb.revocations)} revocations"
+    operation.subject = f"{len(verb.revocations)} revocations"
     revocations = context.state.revocations
     if len(verb.revocations) > MAX_ITEMS or not revocations.has_room_for(verb.revocations):
         raise issues.SIGNER_REFUSED.error(reason="these are too many revocations")
-    if not all(_is_signable(row, deed.now) for row in verb.revocations):
+    if not all(_is_signable(row, operation.now) for row in verb.revocations):
         raise issues.SIGNER_REFUSED.error(reason="a serial, an issuer or a time of a revocation is invalid")
-    revocations.add(verb.revocations, deed.now)
-    return revocations.sign(context.authority.newest(), deed.now) if verb.is_last else Crl(b"")
+    revocations.add(verb.revocations, operation.now)
+    return revocations.sign(context.authority.newest(), operation.now) if verb.is_last else Crl(b"")
 
 
 def _is_signable(row: Revocation, now: datetime) -> bool:

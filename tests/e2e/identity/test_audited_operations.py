@@ -1,4 +1,4 @@
-"""A deed and its audit entry: every route that changes something leaves exactly one entry of its caller, or nothing at all.
+"""An operation and its audit entry: every route that changes something leaves exactly one entry of its caller, or nothing at all.
 
 The table is written by hand, and a route that is missing from it fails the test. Each call is made twice: first while the database refuses
 entries of the audit log, so that the commit fails; then nothing may have changed. The second call must leave the entry.
@@ -24,7 +24,7 @@ from tests.e2e.precast_command import DEADLINE_S, assert_fine
 from tests.e2e.precast_server import HttpResponse, Server, running
 
 # What each route that is not a GET leaves in the audit log.
-DEEDS = """
+OPERATIONS = """
 POST   /v1/tokens/person                              token.create
 DELETE /v1/tokens/{id}                                token.revoke
 POST   /v1/tokens/enrolment                           token.create
@@ -102,7 +102,7 @@ class Walk:
         self.tables: tuple[str, ...] = TABLES
         self._database = server.data / "precast.db"
 
-    def deed(
+    def call(
         self,
         name: str,
         body: object = None,
@@ -131,7 +131,7 @@ class Walk:
         answer = call()
         assert answer.status < 300, (name, answer)
         added = self._entries(actor)[len(count) :]
-        expected = action or parse(DEEDS)[name]
+        expected = action or parse(OPERATIONS)[name]
         assert [(entry[0], entry[1]) for entry in added] == [(actor, expected)], (name, added)
         if action is None:
             self.done[name] = expected
@@ -173,7 +173,7 @@ class Walk:
 
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
-    place = tmp_path_factory.mktemp("deeds")
+    place = tmp_path_factory.mktemp("operations")
     with running(Server.init(place / "data")) as server:
         yield Walk(server, place)
 
@@ -196,36 +196,36 @@ def test_every_route_that_changes_something_leaves_one_entry_or_nothing(walk: Wa
         for method in operations
         if method != "get"
     }
-    assert routes == parse(DEEDS).keys() | NO_DEEDS
-    assert walk.done == parse(DEEDS)
+    assert routes == parse(OPERATIONS).keys() | NO_DEEDS
+    assert walk.done == parse(OPERATIONS)
     assert_fine(walk.server.command("audit", "verify"))
 
 
 def walk_tokens(walk: Walk) -> dict[str, str]:
     people = {}
     for name, role in (("bob", "operator"), ("eve", "commands"), ("old", "viewer")):
-        made = walk.deed("POST /v1/tokens/person", {"person": name, "role": role})
+        made = walk.call("POST /v1/tokens/person", {"person": name, "role": role})
         people[name] = made["token"]
-    walk.deed("DELETE /v1/tokens/{id}", id=made["id"])
+    walk.call("DELETE /v1/tokens/{id}", id=made["id"])
     return people
 
 
 def walk_enrolment(walk: Walk) -> None:
     # The signer counts uses too, also of the call whose commit failed.
-    token = walk.deed("POST /v1/tokens/enrolment", {"pattern": "web*", "uses": 10})["token"]
+    token = walk.call("POST /v1/tokens/enrolment", {"pattern": "web*", "uses": 10})["token"]
     key, renewed = new_key(), new_key()
     body = {"request": request_of(key, "web1"), "token": token}
-    issued = walk.deed("POST /v1/enrolments", body, token="", actor="node:web1")
+    issued = walk.call("POST /v1/enrolments", body, token="", actor="node:web1")
     request = request_of(renewed, "web1")
     der = x509.load_pem_x509_csr(request.encode()).public_bytes(serialization.Encoding.DER)
     proof = base64.b64encode(key.sign(der, ec.ECDSA(hashes.SHA256()))).decode()
     renewal = {"request": request, "certificate": issued["certificate"], "proof": proof}
-    body = walk.deed("POST /v1/renewals", renewal, token="", actor="node:web1")
+    body = walk.call("POST /v1/renewals", renewal, token="", actor="node:web1")
     write_node(walk.place / "web1", renewed, body["certificate"])
     for name in ("asked1", "asked2"):
-        walk.deed("POST /v1/requests", {"request": request_of(new_key(), name)}, token="", actor="address:127.0.0.1")
-    walk.deed("POST /v1/requests/{node}/signature", {}, node="asked1")
-    walk.deed("POST /v1/requests/{node}/rejection", {"why": "unknown"}, node="asked2")
+        walk.call("POST /v1/requests", {"request": request_of(new_key(), name)}, token="", actor="address:127.0.0.1")
+    walk.call("POST /v1/requests/{node}/signature", {}, node="asked1")
+    walk.call("POST /v1/requests/{node}/rejection", {"why": "unknown"}, node="asked2")
     stable = {"os": {"name": "Debian"}, "networking": {"hostname": "web1"}}
     facts = {"digest": digests.of_value(stable), "volatile": {}, "stable": stable}
     sent = walk.server.ask("POST", "/v1/facts", body=json.dumps(facts).encode(), node=walk.place / "web1")
@@ -241,12 +241,12 @@ def write_node(place: Path, key: Key, certificate: str) -> None:
 
 
 def walk_nodes(walk: Walk) -> None:
-    walk.deed("POST /v1/policies", {"nodes": WEB1, "enforce": "always"})
-    walk.deed("POST /v1/classifications", {"nodes": WEB1, "values": {"environment": "production"}})
-    walk.deed("POST /v1/rules/{number}", {"name": "db*", "role": "db"}, number="7")
-    walk.deed("DELETE /v1/rules/{number}", number="7")
+    walk.call("POST /v1/policies", {"nodes": WEB1, "enforce": "always"})
+    walk.call("POST /v1/classifications", {"nodes": WEB1, "values": {"environment": "production"}})
+    walk.call("POST /v1/rules/{number}", {"name": "db*", "role": "db"}, number="7")
+    walk.call("DELETE /v1/rules/{number}", number="7")
     for name in ("refreshes", "collections", "deactivations", "reactivations"):
-        walk.deed(f"POST /v1/{name}", {"nodes": WEB1, "why": "asked"})
+        walk.call(f"POST /v1/{name}", {"nodes": WEB1, "why": "asked"})
 
 
 def deploy(walk: Walk, text: str) -> str:
@@ -261,33 +261,33 @@ def deploy(walk: Walk, text: str) -> str:
 def walk_environment(walk: Walk) -> None:
     versions = [deploy(walk, text) for text in ("one", "two", "three")]
     name = "production"
-    walk.deed("POST /v1/environments/{environment}/versions", {"version": versions[0]}, environment=name)
-    walk.deed("POST /v1/environments/{environment}/rollbacks", {"why": "worse"}, environment=name)
+    walk.call("POST /v1/environments/{environment}/versions", {"version": versions[0]}, environment=name)
+    walk.call("POST /v1/environments/{environment}/rollbacks", {"why": "worse"}, environment=name)
 
 
 def walk_catalogs(walk: Walk, people: dict[str, str]) -> None:
-    walk.deed("POST /v1/nodes/{node}/catalog/decision", node="web1")
+    walk.call("POST /v1/nodes/{node}/catalog/decision", node="web1")
     release = {"nodes": WEB1, "why": "tested"}
     staged = [until_staged(walk, "")]
-    walk.deed("POST /v1/releases", release)
+    walk.call("POST /v1/releases", release)
     deploy(walk, "four")
     staged.append(until_staged(walk, staged[-1]))
-    walk.deed("POST /v1/releases", release)
-    walk.deed("POST /v1/rollbacks", release)
-    walk.deed("POST /v1/environments/{environment}/approvals", {"count": 1}, environment="production")
+    walk.call("POST /v1/releases", release)
+    walk.call("POST /v1/rollbacks", release)
+    walk.call("POST /v1/environments/{environment}/approvals", {"count": 1}, environment="production")
     for decision, token, actor in (
         ("rejection", walk.server.admin, "person:admin"),
         ("withdrawal", people["bob"], "person:bob"),
         ("approval", walk.server.admin, "person:admin"),
     ):
-        walk.deed("POST /v1/releases", release, token=people["bob"], actor="person:bob", action="approval.request")
+        walk.call("POST /v1/releases", release, token=people["bob"], actor="person:bob", action="approval.request")
         (request,) = [row["id"] for row in walk.ask("GET", "/v1/approvals") if row["state"] == "open"]
-        walk.deed(
+        walk.call(
             f"POST /v1/approvals/{{request}}/{decision}", {"why": "so"}, token=token, actor=actor, request=request
         )
-    walk.deed("POST /v1/environments/{environment}/approvals", {"count": 0}, environment="production")
-    walk.deed("POST /v1/environments/{environment}/signing", {"required": "none"}, environment="production")
-    walk.deed("POST /v1/environments/{environment}/policies", {"policy": "automatic"}, environment="production")
+    walk.call("POST /v1/environments/{environment}/approvals", {"count": 0}, environment="production")
+    walk.call("POST /v1/environments/{environment}/signing", {"required": "none"}, environment="production")
+    walk.call("POST /v1/environments/{environment}/policies", {"policy": "automatic"}, environment="production")
 
 
 def until_staged(walk: Walk, before: str) -> str:
@@ -297,34 +297,34 @@ def until_staged(walk: Walk, before: str) -> str:
 
 def walk_jobs(walk: Walk, people: dict[str, str]) -> None:
     limits = {"away_s": 3600}  # the node is not connected, and the jobs wait for it
-    job = walk.deed("POST /v1/runs", {"nodes": WEB1, "limits": limits})
+    job = walk.call("POST /v1/runs", {"nodes": WEB1, "limits": limits})
     # From now on, the driver of jobs writes into these by itself.
     walk.tables = tuple(table for table in TABLES if table not in ("run", "stream_record"))
-    walk.deed("POST /v1/runs/{run}/stop", run=job["id"])
+    walk.call("POST /v1/runs/{run}/stop", run=job["id"])
     command = {"nodes": WEB1, "argv": ["true"], "limits": limits}
-    job = walk.deed("POST /v1/commands", command, token=people["eve"], actor="person:eve")
-    walk.deed("POST /v1/commands/{run}/stop", token=people["eve"], actor="person:eve", run=job["id"])
+    job = walk.call("POST /v1/commands", command, token=people["eve"], actor="person:eve")
+    walk.call("POST /v1/commands/{run}/stop", token=people["eve"], actor="person:eve", run=job["id"])
 
 
 def walk_browser(walk: Walk) -> None:
     page = {"X-Precast-Web": "1"}
-    walk.deed("POST /v1/web/session", {"token": walk.server.admin}, token="", headers=page)
+    walk.call("POST /v1/web/session", {"token": walk.server.admin}, token="", headers=page)
     context = https.trust_authority(walk.server.authority.read_text())
     body = json.dumps({"token": walk.server.admin}).encode()
     response = https.call(walk.server.url, context, "POST", "/v1/web/session", body, headers=page)
     cookie = response.headers["Set-Cookie"].partition(";")[0]
-    walk.deed("DELETE /v1/web/session", token="", headers={**page, "Cookie": cookie})
+    walk.call("DELETE /v1/web/session", token="", headers={**page, "Cookie": cookie})
 
 
 def walk_ends(walk: Walk) -> None:
-    walk.deed("POST /v1/certificates/{node}/revocation", {"why": "stolen"}, node="asked1")
-    walk.deed("POST /v1/certificates/{node}/cleaning", {"why": "made again"}, node="web1")
-    # The purge of an active node is two deeds with an entry each: it is deactivated, and then deleted.
-    walk.deed("POST /v1/deactivations", {"nodes": WEB1})
-    walk.deed("POST /v1/purges", {"nodes": WEB1})
+    walk.call("POST /v1/certificates/{node}/revocation", {"why": "stolen"}, node="asked1")
+    walk.call("POST /v1/certificates/{node}/cleaning", {"why": "made again"}, node="web1")
+    # The purge of an active node is two operations with an entry each: it is deactivated, and then deleted.
+    walk.call("POST /v1/deactivations", {"nodes": WEB1})
+    walk.call("POST /v1/purges", {"nodes": WEB1})
 
 
 def walk_authority(walk: Walk) -> None:
-    walk.deed("POST /v1/authority/rotation", {"prepare_only": True})
-    walk.deed("POST /v1/authority/rotation", {}, action="authority.rotate")
-    walk.deed("POST /v1/authority/retirement", {"is_forced": True})
+    walk.call("POST /v1/authority/rotation", {"prepare_only": True})
+    walk.call("POST /v1/authority/rotation", {}, action="authority.rotate")
+    walk.call("POST /v1/authority/retirement", {"is_forced": True})

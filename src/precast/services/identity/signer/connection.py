@@ -48,10 +48,15 @@ class _Stream:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._answers[number] = future
         try:
-            self._writer.write(encode_frame(Request(number, verb)))
+            self._write(encode_frame(Request(number, verb)))
             return await future
         finally:
             self._answers.pop(number, None)
+
+    def _write(self, frame: bytes) -> None:
+        if self._writer.is_closing():  # uvloop would raise a RuntimeError for a write
+            raise _Lost
+        self._writer.write(frame)
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         decoder = msgspec.msgpack.Decoder(Answer)

@@ -159,7 +159,7 @@ async def test_end_that_was_cut_off_with_its_head_is_detected_by_an_exported_hea
     assert (fault.sequence, f"entry {COUNT} was exported" in fault.reason) == (COUNT - 1, True)
 
 
-async def test_chain_that_was_written_anew_is_detected_by_an_exported_head(database: Database) -> None:
+async def test_chain_that_was_recomputed_is_detected_by_an_exported_head(database: Database) -> None:
     log = await fill(database)
     (head,) = await log.read_heads()
     await as_administrator(database, "DELETE FROM audit", "DELETE FROM audit_chain")

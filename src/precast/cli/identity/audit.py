@@ -1,7 +1,7 @@
 """`precast audit`: shows the audit log, checks its chains, exports it, and prints the heads of its chains.
 
 A check computes every hash here, from what the server sends, so that it can run on a machine that the database's administrators do not
-have. Heads that were printed earlier show what no chain shows by itself: that its end is missing, or that it was written anew.
+have. Heads that were printed earlier show what no chain shows by itself: that its end is missing, or that it was recomputed.
 """
 
 import argparse

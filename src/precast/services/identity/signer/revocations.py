@@ -79,7 +79,7 @@ class RevocationList:
             self._write(RevocationFile(self._content.number, kept))
 
     def sign(self, authority: Authority, now: datetime) -> Crl:
-        """Return the CRL; it is signed anew if the list or the authority has changed, or if it ends soon."""
+        """Return the CRL; it is signed again if the list or the authority has changed, or if it ends soon."""
         stored = self._content
         is_fresh = stored.next_update is not None and stored.next_update - RENEW_BEFORE > now
         if not stored.crl or not is_fresh or stored.authority != authority.fingerprint:

@@ -124,6 +124,7 @@ def _chroot_argv(root: str, words: list[str], directory: str | None, user: str |
     if directory is not None:
         if not Path(f"{root}{directory}").is_dir():
             raise ValueError(f"there is no directory {directory}")
-        words = ["env", "-C", directory, *words]
+        words = [_require("env", SEARCH_PATH, root), "-C", directory, *words]
     identity = [f"--userspec={user or ''}:{group or ''}"] if user is not None or group is not None else []
-    return ["chroot", *identity, root, *words]
+    # Found by us: the search path of the command is for the command alone.
+    return [_require("chroot", SEARCH_PATH, ""), *identity, root, *words]

@@ -85,3 +85,9 @@ def test_user_group_umask_and_directory_are_as_given(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     done = sh("id -un; id -gn; umask; pwd", user="nobody", group="daemon", umask=0o27, directory="/usr")
     assert done.output.split() == ["nobody", "daemon", "0027", "/usr"]
+
+
+@AS_ROOT
+def test_search_path_of_a_command_is_not_ours_inside_a_root() -> None:
+    done = sh("pwd; echo $PATH", root="/.", is_chroot=True, environment={"PATH": "/nowhere"}, directory="/usr")
+    assert done == (0, "/usr\n/nowhere\n", "")

@@ -234,7 +234,9 @@ def test_numbers_of_system_calls_are_the_kernels() -> None:
 
 def test_filter_kills_calls_of_another_architecture_and_of_the_x32_abi() -> None:
     architecture = system_calls.ARCHITECTURES["x86_64"]
-    program = filters.computing(architecture, may_read=False, may_write=False, may_connect=False, may_thread=False)
+    program = filters.make_compute_filter(
+        architecture, may_read=False, may_write=False, may_connect=False, may_thread=False
+    )
     assert run_filter(program, 0, 0x40000003) == bpf.KILL  # i386
     assert run_filter(program, 0, architecture.audit) == bpf.ALLOW
     assert run_filter(program, 0x40000000, architecture.audit) == bpf.KILL
@@ -245,7 +247,7 @@ def test_filter_kills_calls_of_another_architecture_and_of_the_x32_abi() -> None
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_filters_of_both_architectures_decide_alike(machine: str) -> None:
     architecture = system_calls.ARCHITECTURES[machine]
-    program = filters.running_programs(architecture, may_connect=False, may_write=False, parent=77)
+    program = filters.make_program_filter(architecture, may_connect=False, may_write=False, parent=77)
 
     def decide(table: system_calls.Table, name: str, *arguments: int) -> int:
         return run_filter(program, table[name][architecture.column], architecture.audit, arguments)

@@ -74,7 +74,7 @@ def _filter_of_calls() -> bytes:
     architecture = filters.current_architecture()
     if architecture is None:
         return b""
-    return filters.running_programs(architecture, may_connect=False, may_write=True, parent=os.getpid())
+    return filters.make_program_filter(architecture, may_connect=False, may_write=True, parent=os.getpid())
 
 
 def _run(file: TrustedFile, is_confined: bool, deadline_s: float) -> SourceResult:

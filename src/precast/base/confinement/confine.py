@@ -209,11 +209,11 @@ def _filter_calls(wanted: Confinement, parent: int) -> str:
     if architecture is None:
         raise OSError(0, f"there is no filter for {os.uname().machine}")
     if wanted.programs:
-        program = filters.running_programs(
+        program = filters.make_program_filter(
             architecture, may_connect=wanted.network, may_write=bool(wanted.writes), parent=parent
         )
     else:
-        program = filters.computing(
+        program = filters.make_compute_filter(
             architecture,
             may_read=bool(wanted.reads),
             may_write=bool(wanted.writes),

@@ -27,7 +27,7 @@ def current_architecture() -> Architecture | None:
     return system_calls.ARCHITECTURES.get(os.uname().machine)
 
 
-def computing(
+def make_compute_filter(
     architecture: Architecture,
     *,
     may_read: bool,
@@ -73,7 +73,7 @@ def computing(
     return bpf.assemble(architecture, rules, default=_REFUSED, newer=_ABSENT)
 
 
-def running_programs(architecture: Architecture, *, may_connect: bool, may_write: bool, parent: int) -> bytes:
+def make_program_filter(architecture: Architecture, *, may_connect: bool, may_write: bool, parent: int) -> bytes:
     """The filter of a process that runs programs of others. It cannot signal the process that started it."""
     rules = [
         Rule(system_calls.DANGEROUS, _REFUSED),

@@ -234,21 +234,21 @@ def _collect(args: argparse.Namespace, settings: AgentSettings) -> "Collection":
 
 def _client_opener(settings: AgentSettings) -> "OpenClient":
     """How servers are asked: through a network process without privileges."""
-    from precast.agent.network.downloads import network_downloads
+    from precast.agent.network.request_process import network_client
 
-    return lambda context: network_downloads(context, settings.network_user)
+    return lambda context: network_client(context, settings.network_user)
 
 
 def _fetch(args: argparse.Namespace) -> int:
     from precast.agent.catalog.fetch import fetch_and_note
     from precast.agent.identity.credentials import Credentials
-    from precast.agent.network.downloads import network_downloads
+    from precast.agent.network.request_process import network_client
     from precast.agent.state.status_notes import PolicyNote
 
     settings = load_settings(AgentSettings, args).values
     context, urls = Credentials(args.root).context(), _urls(settings)
     with (
-        network_downloads(context, settings.network_user) as client,
+        network_client(context, settings.network_user) as client,
         agent_daemon.opened(args.root, settings) as (store, _),
     ):
         store.write_note(client.note)

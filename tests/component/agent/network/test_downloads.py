@@ -18,11 +18,11 @@ from precast.agent.catalog.cached_release import AppliedRelease, release_path
 from precast.agent.catalog.content_download import download_contents
 from precast.agent.catalog.fetch import fetch_and_note
 from precast.agent.identity.credentials import Credentials
-from precast.agent.network import downloads, messages
-from precast.agent.network.downloads import network_downloads
-from precast.agent.network.downloads_child import serve_downloads
+from precast.agent.network import messages, request_process
 from precast.agent.network.frames import MAX_FRAME_BYTES, receive_frame, send_frame
 from precast.agent.network.privileges import drop_privileges, find_user
+from precast.agent.network.request_child import serve_requests
+from precast.agent.network.request_process import network_client
 from precast.agent.state.status_notes import NetworkNote
 from precast.agent.state.store import LocalStore
 from precast.base.errors import DeniedError, UnavailableError
@@ -38,10 +38,10 @@ def server(tmp_path: Path) -> Iterator[CatalogServer]:
         yield made
 
 
-def fetch(server: CatalogServer, serve: downloads.Serve = serve_downloads, applied: int = 0) -> Any:
+def fetch(server: CatalogServer, serve: request_process.Serve = serve_requests, applied: int = 0) -> Any:
     context = Credentials(server.root).context()
     with ExitStack() as stack:
-        client = stack.enter_context(network_downloads(context, "precast-agent", serve))
+        client = stack.enter_context(network_client(context, "precast-agent", serve))
         store = stack.enter_context(closing(LocalStore.open(server.root, lambda: "instance")))
         if applied:
             store.write_note(AppliedRelease(applied, ""))
@@ -97,7 +97,7 @@ def test_content_that_does_not_have_its_digest_is_refused(server: CatalogServer)
 
 def test_error_of_the_server_and_of_the_connection_reaches_root_as_it_is(server: CatalogServer) -> None:
     context = Credentials(server.root).context()
-    with network_downloads(context, "precast-agent") as client:
+    with network_client(context, "precast-agent") as client:
         with pytest.raises(UnavailableError) as raised:
             client.get("https://127.0.0.1:1", "/v1/catalog", {})
         assert raised.value.code == "HTTP-002"
@@ -111,7 +111,7 @@ def test_error_of_the_server_and_of_the_connection_reaches_root_as_it_is(server:
 Attack = Callable[[socket.socket], None]
 
 
-def taken_over(attack: Attack) -> downloads.Serve:
+def taken_over(attack: Attack) -> request_process.Serve:
     def serve(peer: socket.socket, context: ssl.SSLContext, user: str) -> None:
         send_frame(peer, drop_privileges(user, [peer.fileno()]))
         receive_frame(peer, messages.FROM_ROOT)
@@ -174,7 +174,7 @@ def test_endless_answer_is_refused_at_the_limit(server: CatalogServer, monkeypat
         while True:
             send_frame(peer, messages.Piece(b"x" * messages.MAX_PIECE_BYTES))
 
-    monkeypatch.setattr(downloads, "MAX_ANSWER_BYTES", 3_000_000)
+    monkeypatch.setattr(request_process, "MAX_ANSWER_BYTES", 3_000_000)
     with pytest.raises(DeniedError, match="a body of more than 3000000 bytes"):
         fetch(server, taken_over(attack))
 
@@ -182,7 +182,7 @@ def test_endless_answer_is_refused_at_the_limit(server: CatalogServer, monkeypat
 def test_content_is_as_large_as_servers_accept_at_most_also_in_several_parts(
     server: CatalogServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert downloads.MAX_DOWNLOAD_BYTES == MAX_FILE_BYTES
+    assert request_process.MAX_DOWNLOAD_BYTES == MAX_FILE_BYTES
 
     def attack(peer: socket.socket) -> None:
         for _ in range(5):  # the connection breaks, and root asks for the rest
@@ -192,10 +192,10 @@ def test_content_is_as_large_as_servers_accept_at_most_also_in_several_parts(
             send_frame(peer, messages.Failed("unavailable", "HTTP-002", "broken", ""))
             receive_frame(peer, messages.FROM_ROOT)
 
-    monkeypatch.setattr(downloads, "MAX_DOWNLOAD_BYTES", 3_000_000)
+    monkeypatch.setattr(request_process, "MAX_DOWNLOAD_BYTES", 3_000_000)
     context = Credentials(server.root).context()
     with (
-        network_downloads(context, "precast-agent", taken_over(attack)) as client,
+        network_client(context, "precast-agent", taken_over(attack)) as client,
         pytest.raises(DeniedError, match="a body of more than"),
     ):
         download_contents(tmp_path / "content", ["0" * 64], server.url, client)
@@ -209,7 +209,7 @@ def test_process_that_ends_or_is_silent_is_an_error_that_can_be_retried(
     with pytest.raises(UnavailableError) as raised:
         fetch(server, taken_over(lambda peer: os._exit(0)))
     assert raised.value.code == "AGENT-021"
-    monkeypatch.setattr(downloads, "SILENCE_S", 0.2)
+    monkeypatch.setattr(request_process, "SILENCE_S", 0.2)
     with pytest.raises(UnavailableError) as raised:
         fetch(server, taken_over(lambda peer: None))
     assert raised.value.code == "AGENT-021"
@@ -250,7 +250,7 @@ def answers_of(tries: dict[str, Callable[[], object]], keep: Path) -> dict[str, 
         send_frame(peer, messages.Piece(msgspec.json.encode(outcomes)))
         send_frame(peer, messages.End())
 
-    with network_downloads(ssl.create_default_context(), "precast-agent", serve) as client:
+    with network_client(ssl.create_default_context(), "precast-agent", serve) as client:
         return dict(msgspec.json.decode(client.get("", "", {}).body))
 
 
@@ -300,9 +300,9 @@ def test_process_is_an_unprivileged_user_that_nobody_else_can_trace(server: Cata
     seen: dict[str, Any] = {}
 
     def serve(peer: socket.socket, context: ssl.SSLContext, user: str) -> None:
-        serve_downloads(peer, context, user)
+        serve_requests(peer, context, user)
 
-    with network_downloads(Credentials(server.root).context(), "precast-agent", serve) as client:
+    with network_client(Credentials(server.root).context(), "precast-agent", serve) as client:
         client.get(server.url, "/v1/content/none", {})
         assert client.note == NetworkNote(find_user("precast-agent")[0], [])
         # Names are resolved: the certificate is for the address only.

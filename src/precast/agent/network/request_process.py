@@ -14,8 +14,8 @@ from typing import BinaryIO
 
 from precast.agent import issues
 from precast.agent.network import messages
-from precast.agent.network.downloads_child import serve_downloads
 from precast.agent.network.frames import receive_frame, send_frame
+from precast.agent.network.request_child import serve_requests
 from precast.agent.state.status_notes import NetworkNote
 from precast.base.errors import Kind, PrecastError
 from precast.base.https import MAX_ANSWER_BYTES, HttpAnswer
@@ -28,7 +28,7 @@ MAX_DOWNLOAD_BYTES = 64 * 1024**2
 Serve = Callable[[socket.socket, ssl.SSLContext, str], None]
 
 
-class NetworkDownloads:
+class NetworkClient:
     """Gets resources through a network process. Used by one thread."""
 
     def __init__(self, peer: socket.socket) -> None:
@@ -93,7 +93,7 @@ class NetworkDownloads:
 
 
 @contextlib.contextmanager
-def network_downloads(context: ssl.SSLContext, user: str, serve: Serve = serve_downloads) -> Iterator[NetworkDownloads]:
+def network_client(context: ssl.SSLContext, user: str, serve: Serve = serve_requests) -> Iterator[NetworkClient]:
     """Start the network process for a block, and kill it at the end. Call it before threads and databases are opened."""
     ours, theirs = socket.socketpair()
     child = os.fork()
@@ -107,7 +107,7 @@ def network_downloads(context: ssl.SSLContext, user: str, serve: Serve = serve_d
     ours.settimeout(SILENCE_S)
     try:
         with ours:
-            yield NetworkDownloads(ours)
+            yield NetworkClient(ours)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)

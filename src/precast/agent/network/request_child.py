@@ -24,7 +24,7 @@ from precast.base.errors import PrecastError
 _KINDS = ("unavailable", "denied", "input")
 
 
-def serve_downloads(peer: socket.socket, context: ssl.SSLContext, user: str) -> None:
+def serve_requests(peer: socket.socket, context: ssl.SSLContext, user: str) -> None:
     """Drop all privileges, then serve root's requests until it closes the socket. Never returns: the process ends."""
     code = 1
     try:

@@ -13,7 +13,6 @@ from typing import TypeVar
 
 import msgspec
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.x509.oid import NameOID
@@ -32,6 +31,7 @@ from precast.wire.identity.bodies import (
     RequestAnswer,
     RequestBody,
 )
+from precast.wire.identity.issuers import is_issued_by
 from precast.wire.identity.names import check_name
 from precast.wire.identity.tokens import parse_enrolment
 
@@ -106,7 +106,7 @@ class Identity(Credentials):
         except (OSError, ValueError) as error:
             path = getattr(error, "filename", None) or puppet
             raise issues.CANNOT_KEEP.error(path=path, reason=reason_of(error)) from error
-        issuer = next((certificate for certificate in known if _is_issued_by(old, certificate)), None)
+        issuer = next((certificate for certificate in known if is_issued_by(old, certificate)), None)
         if issuer is None:
             reason = f"certs/ca.pem does not contain the authority that issued certs/{file}"
             raise issues.CANNOT_KEEP.error(path=puppet, reason=reason)
@@ -210,14 +210,6 @@ def _key_digest(key: ec.EllipticCurvePrivateKey) -> Digest:
     """The fingerprint that an operator compares: computed here, not taken from the server."""
     spki = serialization.PublicFormat.SubjectPublicKeyInfo
     return digests.of_bytes(key.public_key().public_bytes(serialization.Encoding.DER, spki))
-
-
-def _is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
-    try:
-        certificate.verify_directly_issued_by(authority)
-    except (InvalidSignature, ValueError, TypeError):
-        return False
-    return True
 
 
 def _name(certificate: x509.Certificate) -> str:

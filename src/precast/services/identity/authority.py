@@ -17,7 +17,6 @@ from datetime import datetime, timedelta
 from ipaddress import ip_address
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -25,6 +24,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from precast.base.digests import Digest
 from precast.services.identity import certificates
 from precast.services.identity import extensions as names
+from precast.wire.identity.issuers import is_issued_by
 
 AUTHORITY_FOR = timedelta(days=3650)
 NODE_FOR = timedelta(days=30)
@@ -160,15 +160,6 @@ def cross_sign(
         own.subject, by.subject, own.public_key(), x509.random_serial_number(), now, until
     ).add_extension(issuer_key(by), critical=False)
     return builder.sign(key, hashes.SHA256())
-
-
-def is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
-    """Whether an authority has signed a certificate, expired or not."""
-    try:
-        certificate.verify_directly_issued_by(authority)
-    except (InvalidSignature, ValueError, TypeError):
-        return False
-    return True
 
 
 def issuer_key(authority: x509.Certificate) -> x509.AuthorityKeyIdentifier:

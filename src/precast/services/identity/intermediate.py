@@ -13,8 +13,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 
 from precast.services.identity import certificates, issues
-from precast.services.identity.authority import Authority, is_issued_by
+from precast.services.identity.authority import Authority
 from precast.services.identity.authority_files import AuthorityFiles
+from precast.wire.identity.issuers import is_issued_by
 
 
 def make_request(authority: Authority) -> str:

@@ -16,9 +16,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from precast.base.errors import PrecastError
 from precast.services.identity import certificates, extensions, issues
-from precast.services.identity.authority import Authority, cross_sign, is_issued_by
+from precast.services.identity.authority import Authority, cross_sign
 from precast.services.identity.issuance import GRACE_S
 from precast.store.identity.certificates import Certificate
+from precast.wire.identity.issuers import is_issued_by
 from precast.wire.identity.names import check_name
 
 T = TypeVar("T")

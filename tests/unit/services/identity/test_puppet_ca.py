@@ -8,9 +8,9 @@ import pytest
 
 from lab.puppet_ca import PuppetAuthority, key_pem, new_key
 from precast.base.errors import PrecastError
-from precast.services.identity.authority import is_issued_by
 from precast.services.identity.certificates import fingerprint
 from precast.services.identity.puppet_ca import PuppetCa
+from precast.wire.identity.issuers import is_issued_by
 
 NOW = datetime.now(UTC)
 

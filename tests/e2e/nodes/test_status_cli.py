@@ -17,7 +17,7 @@ def test_status_of_a_site_on_one_screen_and_when_it_is_down(tmp_path: Path) -> N
         assert len(ran.out.splitlines()) < 25
         view = server.read_any("status")
         assert view["database"]["kind"] == "SQLite"
-        assert ran.code == ({"warning": 1, "broken": 2}.get(view["remarks"][0]["level"]) if view["remarks"] else 0)
+        assert ran.code == ({"warning": 1, "broken": 2}.get(view["problems"][0]["level"]) if view["problems"] else 0)
         wrong = precast("status", env={**server.env, "PRECAST_TOKEN": server.admin[:-4] + "AAAA"})
         assert_refused(wrong, 77, "API-002")
     assert_refused(server.command("status"), 75, "HTTP-002")

@@ -26,9 +26,9 @@ def _status(args: argparse.Namespace) -> int:
     else:
         for name, text in _lines(view):
             print(f"{name:10} {visible(text)}")
-        for remark in view.remarks:
-            print(f"\n{remark.level}: {visible(remark.text)}\n  hint: {visible(remark.hint)}")
-    levels = {remark.level for remark in view.remarks}
+        for problem in view.problems:
+            print(f"\n{problem.level}: {visible(problem.text)}\n  hint: {visible(problem.hint)}")
+    levels = {problem.level for problem in view.problems}
     return BROKEN if "broken" in levels else WARNING if levels else 0
 
 

@@ -1,15 +1,16 @@
-"""The status of a site, with remarks on what needs attention. It reads counts, not lists, so it is quick."""
+"""The status of a site, with its problems. It reads counts, not lists, so it is quick."""
 
 import asyncio
 import shutil
-from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from precast import __version__
+from precast.services.nodes.problems import find_problems
 from precast.store.engine import health
 from precast.store.engine.database import Database
 from precast.store.nodes.classification import Classifications
@@ -19,14 +20,7 @@ from precast.store.schema.check import ping
 from precast.store.schema.schema import Schema
 from precast.store.sessions.sessions import Server, Sessions
 from precast.wire.nodes.presence import ServerRow
-from precast.wire.nodes.status import DatabaseStatus, DiskStatus, QueueStatus, Remark, StatusView
-
-LOW_DISK_SHARE = 0.10
-FULL_DISK_SHARE = 0.02
-LONG_WAIT = timedelta(minutes=10)
-AUTHORITY_WARNING = timedelta(days=60)
-SLOW_ANSWER_S = 0.5
-FAR_BEHIND_S = 60.0
+from precast.wire.nodes.status import DatabaseStatus, DiskStatus, QueueStatus, StatusView
 
 
 class ServerInfo(NamedTuple):
@@ -74,9 +68,9 @@ class StatusService:
             authority_until=self._server.authority_until(),
             disk=disk,
             unanswered=await self._database.read(self._sources.count_problems),
-            remarks=[],
+            problems=[],
         )
-        return msgspec.structs.replace(view, remarks=list(remarks(view)))
+        return msgspec.structs.replace(view, problems=list(find_problems(view)))
 
     async def _check_database(self) -> DatabaseStatus:
         started_s = self._database.clock.monotonic_s()
@@ -92,43 +86,6 @@ class StatusService:
             replicas=copies.number,
             behind_s=copies.behind_s,
         )
-
-
-def remarks(view: StatusView) -> Iterator[Remark]:
-    """Yield what needs attention, the worst of each subject first."""
-    yield from _disk_remarks(view.disk)
-    if view.authority_until - view.now < AUTHORITY_WARNING:
-        level = "broken" if view.authority_until <= view.now else "warning"
-        text = f"the authority's certificate expires {view.authority_until:%Y-%m-%d %H:%M:%SZ}"
-        yield Remark(level, text, "replace it with `precast ca rotate`")
-    for queue in view.queues:
-        if queue.dead:
-            yield Remark("warning", f"{queue.dead} dead letters of {queue.kind}", "`precast db work --dead` shows them")
-        if queue.oldest_at is not None and view.now - queue.oldest_at > LONG_WAIT:
-            minutes = (view.now - queue.oldest_at).total_seconds() / 60
-            yield Remark(
-                "warning",
-                f"the oldest item of {queue.kind} has waited for {minutes:.0f} minutes",
-                "`precast db work --items` shows the waiting items",
-            )
-    if view.unanswered:
-        text = f"the external node classifier failed for {view.unanswered} nodes; its last answers stay in effect"
-        yield Remark("warning", text, "`precast node show NODE` shows the reason")
-    if view.database.answer_s > SLOW_ANSWER_S:
-        yield Remark(
-            "warning", f"the database took {view.database.answer_s:.1f} s to answer", "check its load and its disk"
-        )
-    if view.database.behind_s is not None and view.database.behind_s > FAR_BEHIND_S:
-        yield Remark(
-            "warning", f"a replica is {view.database.behind_s:.0f} s behind", "check the replica before you need it"
-        )
-
-
-def _disk_remarks(disk: DiskStatus) -> Iterator[Remark]:
-    share = disk.free_bytes / disk.size_bytes
-    if share < LOW_DISK_SHARE:
-        level = "broken" if share < FULL_DISK_SHARE else "warning"
-        yield Remark(level, f"{disk.path} has {share:.0%} free space", "free some, or move the data to a larger disk")
 
 
 def _disk(place: Path) -> DiskStatus:

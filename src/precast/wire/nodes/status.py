@@ -36,7 +36,7 @@ class DiskStatus(msgspec.Struct, frozen=True):
     size_bytes: int
 
 
-class Remark(msgspec.Struct, frozen=True):
+class Problem(msgspec.Struct, frozen=True):
     """A finding that needs attention. `level` is warning or broken."""
 
     level: str
@@ -56,5 +56,5 @@ class StatusView(msgspec.Struct, frozen=True):
     queues: list[QueueStatus]
     authority_until: datetime
     disk: DiskStatus
-    remarks: list[Remark]
+    problems: list[Problem]
     unanswered: int = 0  # nodes that the external classifier could not be asked about the last time

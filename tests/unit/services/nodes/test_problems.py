@@ -1,11 +1,11 @@
-"""The remarks of `status`."""
+"""The problems of `status`."""
 
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
 
-from precast.services.nodes.status import remarks
+from precast.services.nodes.problems import find_problems
 from precast.wire.nodes.status import DatabaseStatus, DiskStatus, QueueStatus, StatusView
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,16 +19,16 @@ WELL = StatusView(
     queues=[QueueStatus("facts", 5, 1, 0, NOW - timedelta(minutes=1))],
     authority_until=NOW + timedelta(days=900),
     disk=DiskStatus("/x", 50, 100),
-    remarks=[],
+    problems=[],
 )
 
 
-def remarks_on(**changes: object) -> list[tuple[str, str]]:
-    return [(remark.level, remark.text) for remark in remarks(msgspec.structs.replace(WELL, **changes))]
+def problems_of(**changes: object) -> list[tuple[str, str]]:
+    return [(problem.level, problem.text) for problem in find_problems(msgspec.structs.replace(WELL, **changes))]
 
 
-def test_healthy_site_gets_no_remark() -> None:
-    assert remarks_on() == []
+def test_healthy_site_has_no_problem() -> None:
+    assert problems_of() == []
 
 
 @pytest.mark.parametrize(
@@ -56,5 +56,5 @@ def test_healthy_site_gets_no_remark() -> None:
         ),
     ],
 )
-def test_problem_gets_a_remark(changes: dict[str, object], expected: tuple[str, str]) -> None:
-    assert remarks_on(**changes) == [expected]
+def test_problem_is_reported(changes: dict[str, object], expected: tuple[str, str]) -> None:
+    assert problems_of(**changes) == [expected]

@@ -1,0 +1,57 @@
+"""The problems of a site that `status` reports: each is one line, and a hint that names the next step.
+
+A problem is found in the counts of a `StatusView` alone. Whatever has something to report adds a count with a default to that view, lets
+`StatusService.show` read it, and yields a problem here. Level `warning` needs attention, level `broken` means that the site does not do
+its work. `precast status` ends with 0 only if there is no problem.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from precast.wire.nodes.status import DiskStatus, Problem, StatusView
+
+LOW_DISK_SHARE = 0.10
+FULL_DISK_SHARE = 0.02
+LONG_WAIT = timedelta(minutes=10)
+AUTHORITY_WARNING = timedelta(days=60)
+SLOW_ANSWER_S = 0.5
+FAR_BEHIND_S = 60.0
+
+
+def find_problems(view: StatusView) -> Iterator[Problem]:
+    """Yield the problems that the counts of a status show."""
+    yield from _check_disk(view.disk)
+    if view.authority_until - view.now < AUTHORITY_WARNING:
+        level = "broken" if view.authority_until <= view.now else "warning"
+        text = f"the authority's certificate expires {view.authority_until:%Y-%m-%d %H:%M:%SZ}"
+        yield Problem(level, text, "replace it with `precast ca rotate`")
+    for queue in view.queues:
+        if queue.dead:
+            yield Problem(
+                "warning", f"{queue.dead} dead letters of {queue.kind}", "`precast db work --dead` shows them"
+            )
+        if queue.oldest_at is not None and view.now - queue.oldest_at > LONG_WAIT:
+            minutes = (view.now - queue.oldest_at).total_seconds() / 60
+            yield Problem(
+                "warning",
+                f"the oldest item of {queue.kind} has waited for {minutes:.0f} minutes",
+                "`precast db work --items` shows the waiting items",
+            )
+    if view.unanswered:
+        text = f"the external node classifier failed for {view.unanswered} nodes; its last answers stay in effect"
+        yield Problem("warning", text, "`precast node show NODE` shows the reason")
+    if view.database.answer_s > SLOW_ANSWER_S:
+        yield Problem(
+            "warning", f"the database took {view.database.answer_s:.1f} s to answer", "check its load and its disk"
+        )
+    if view.database.behind_s is not None and view.database.behind_s > FAR_BEHIND_S:
+        yield Problem(
+            "warning", f"a replica is {view.database.behind_s:.0f} s behind", "check the replica before you need it"
+        )
+
+
+def _check_disk(disk: DiskStatus) -> Iterator[Problem]:
+    share = disk.free_bytes / disk.size_bytes
+    if share < LOW_DISK_SHARE:
+        level = "broken" if share < FULL_DISK_SHARE else "warning"
+        yield Problem(level, f"{disk.path} has {share:.0%} free space", "free some, or move the data to a larger disk")

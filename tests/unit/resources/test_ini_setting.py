@@ -50,6 +50,12 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("[a]\nkey one = 1\nkey = 2\n", {"section": "a", "setting": "key", "value": "3"}, "[a]\nkey one = 1\nkey = 3\n"),
     ("[a]\nk = 1\n", {"section": "a", "setting": "k", "ensure": "absent"}, ""),
     ("[a]\nk = 1\n\n[b]\n", {"section": "a", "setting": "k", "ensure": "absent"}, "[a]\n\n[b]\n"),
+    ("[a]\nk = 1\n", {"setting": "g", "value": "1"}, "g = 1\n\n[a]\nk = 1\n"),
+    ("# c\n[a]\n", {"setting": "g", "value": "1"}, "# c\ng = 1\n[a]\n"),
+    ("\n[a]\n", {"setting": "g", "value": "1"}, "g = 1\n\n[a]\n"),
+    ("g = 1\n", {"section": "a", "setting": "k", "value": "1"}, "g = 1\n\n[a]\nk = 1\n"),
+    ("[a]\n  ;k = 1\n", {"section": "a", "setting": "k", "value": "2"}, "[a]\n  ;k = 1\nk = 2\n"),
+    ("[a]\n;k = 1\n  b = 1\n", {"section": "a", "setting": "k", "value": "2"}, "[a]\n;k = 1\n  k = 2\n  b = 1\n"),
     ("[s]\r\na = 1\r\n", {"section": "s", "setting": "a", "value": "3"}, "[s]\r\na = 3\r\n"),
 ]
 

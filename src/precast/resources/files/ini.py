@@ -1,7 +1,8 @@
 """Files with sections and settings, changed line by line: all other lines keep their bytes.
 
 An existing setting keeps its indentation and the separator between name and value. A new setting is added after a comment that contains it
-(`;name = …`), or else after the last non-blank line of its section, with the smallest indentation of that section.
+(`;name = …`), or else after the last non-blank line of its section, with the smallest indentation of that section. A blank line separates a
+new section from the lines before it, and a first line of global settings from the sections after it.
 """
 
 import re
@@ -29,7 +30,7 @@ class Document:
         between = re.escape(style.separator.strip())
         between = rf"[ \t]*{between}[ \t]*" if between else r"[ \t]+"
         self._setting = re.compile(rf"(\s*)([^#;\s]|[^#;\s].*?\S)({between})(.*?)(\s*)")
-        self._comment = re.compile(rf"(\s*)[#;]+\s*(.*?\S)({between})(.*)")
+        self._comment = re.compile(rf"\s*[#;]+\s*(.*?\S){between}.*")
         self._header = re.compile(rf"\s*{re.escape(style.prefix)}(.*){re.escape(style.suffix)}\s*")
 
     @property
@@ -51,8 +52,11 @@ class Document:
             end = "\r" if self._lines[at].endswith("\r") else ""
             self._lines[at] = f"{match[1]}{match[2]}{match[3]}{value}{end}"
         if not existing:
+            has_no_global_lines = bool(self._lines) and self._header.fullmatch(self._lines[0]) is not None
             at, indent = self._find_position(section, setting)
             self._lines.insert(at, f"{indent}{setting}{self._style.separator}{value}")
+            if section == "" and has_no_global_lines:
+                self._lines.insert(at + 1, "")
 
     def remove(self, section: str, setting: str) -> None:
         """Remove a setting, and its section if it is empty then."""
@@ -86,13 +90,14 @@ class Document:
         for name, start, end in self._sections():
             if name != section:
                 continue
+            indent = self._indent([len(match[1]) for _, match in self._settings(section)])
             for at in range(start, end):
                 comment = self._comment.fullmatch(self._lines[at])
-                if comment is not None and comment[2] == setting:
-                    return at + 1, comment[1]
+                if comment is not None and comment[1] == setting:
+                    return at + 1, indent
             while end > start and not self._lines[end - 1].strip():
                 end -= 1
-            return end, self._indent([len(match[1]) for _, match in self._settings(section)])
+            return end, indent
         if self._lines:
             self._lines.append("")
         self._lines.append(f"{self._style.prefix}{section}{self._style.suffix}")

@@ -17,6 +17,7 @@ from precast.services.reports.reports import ReportService
 from precast.services.sessions.orders import MAX_ORDERS, OrderService
 from precast.services.sessions.record_intake import RecordIntake
 from precast.services.sessions.served_state import ServedStates
+from precast.services.sessions.server_presence import ServerPresence
 from precast.services.sessions.sessions import SessionService
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.engine.database import Database
@@ -49,5 +50,6 @@ def build_session_components(
     order_records = OrderRecords(StepResults(Jobs(database)))
     messages = declare_messages(FactRecords(facts), records, reports, order_records)
     endpoint = SessionEndpoint(service, records, orders, sessions, messages, server_id, settings)
-    maintenance = SessionMaintenance(endpoint, orders, sessions, nodes, database, settings, served)
+    presence = ServerPresence(sessions, server_id, endpoint)
+    maintenance = SessionMaintenance(endpoint, orders, sessions, nodes, database, settings, served, presence)
     return SessionComponents(orders, endpoint, maintenance, SessionsApi(sessions))

@@ -8,7 +8,7 @@ from precast.app.supervision import Worker
 from precast.base.ids import TimeOrderedIds
 from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
-from precast.services.sessions.server_presence import ServerPresence, worker_server_name
+from precast.services.sessions.server_presence import NoSessions, ServerPresence, worker_server_name
 from precast.store.engine.database import Database
 from precast.store.identity.audit import AuditLog
 from precast.store.nodes.nodes import Fleet
@@ -27,7 +27,7 @@ def build_quiet_presence(
 ) -> ServerPresence:
     """The presence of a server without the role api, to which no node connects."""
     name = worker_server_name(settings.roles, None if worker is None else worker.number)
-    return ServerPresence(Sessions(database), server_id, name)
+    return ServerPresence(Sessions(database), server_id, NoSessions(name))
 
 
 def build_known_nodes(database: Database) -> KnownNodes:

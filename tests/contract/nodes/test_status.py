@@ -7,7 +7,7 @@ from pathlib import Path
 
 from precast.base.clock import ManualClock
 from precast.services.nodes.status import ServerInfo, StatusService
-from precast.services.sessions.server_presence import ServerPresence, worker_server_name
+from precast.services.sessions.server_presence import NoSessions, ServerPresence, worker_server_name
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.certificates import Certificate, NodeCertificates
@@ -56,7 +56,7 @@ async def test_status_counts_nodes_queues_and_servers(database: Database, clock:
 async def test_server_without_connections_has_a_lease_until_it_ends(database: Database) -> None:
     sessions = Sessions(database)
     name = worker_server_name(["compiler", "scheduler"], 2)
-    running = asyncio.create_task(ServerPresence(sessions, "s1", name).run())
+    running = asyncio.create_task(ServerPresence(sessions, "s1", NoSessions(name)).run())
     while not (servers := await sessions.list_servers()):
         await asyncio.sleep(0)
     assert (servers[0].name, servers[0].has_port) == (f"{socket.gethostname()}/2 [compiler, scheduler]", False)

@@ -143,7 +143,7 @@ class Connection:
                 await self._wait_until_writable()
             self._write(message)
         except (TimeoutError, ConnectionError):
-            self._end(session.CLOSE_SILENT, "the node does not read")
+            self.end(session.CLOSE_SILENT, "the node does not read")
 
     def _write(self, message: Message) -> None:
         """Write a frame without waiting; callers check `is_write_paused` first. Raises ConnectionError."""
@@ -178,7 +178,7 @@ class Connection:
             async with asyncio.timeout(SEND_S):
                 await self._socket.close(code=code, message=why.encode()[:120], drain=False)
 
-    def _end(self, code: int, why: str) -> None:
+    def end(self, code: int, why: str) -> None:
         """Close the connection in the background. No further record is accepted."""
         if self._close_task is None:
             self._close_task = asyncio.create_task(self.close(code, why), name="precast-session-end")
@@ -297,7 +297,7 @@ class Connection:
             log.warning(
                 "the order stream of %s was restored to an earlier state; the node has to reconnect", self.node.name
             )
-            self._end(session.CLOSE_UNSTORED, "the database was restored to an earlier state")
+            self.end(session.CLOSE_UNSTORED, "the database was restored to an earlier state")
         finally:
             self._is_pushing = False
 
@@ -321,7 +321,7 @@ class Connection:
         """Reply that the records are stored. None means that a newer connection of the node has fenced this one."""
         self._free_stored()
         if stored is None:
-            self._end(session.CLOSE_FENCED, "the node has reconnected")
+            self.end(session.CLOSE_FENCED, "the node has reconnected")
         else:
             self._position = stored.position
             self._reply(stored)
@@ -339,10 +339,10 @@ class Connection:
         """End the connection because records could not be stored or acknowledged; the node sends them again."""
         if isinstance(error, PrecastError):
             log.warning("records of %s are not stored: %s", self.node.name, error)
-            self._end(session.CLOSE_UNSTORED, conceal(error).message)
+            self.end(session.CLOSE_UNSTORED, conceal(error).message)
         else:
             log.error("records of %s are not stored or not acknowledged", self.node.name, exc_info=error)
-            self._end(session.CLOSE_UNSTORED, "internal error")
+            self.end(session.CLOSE_UNSTORED, "internal error")
 
     def _reply(self, stored: StoredRecords) -> None:
         """Acknowledge the stored records, then store those that arrived meanwhile. If writing is paused, a task sends the rest of the
@@ -357,7 +357,7 @@ class Connection:
             while messages and not self.is_write_paused:
                 self._write(messages.pop(0))
         except ConnectionError:
-            self._end(session.CLOSE_SILENT, "the node does not read")
+            self.end(session.CLOSE_SILENT, "the node does not read")
         except Exception as error:  # noqa: BLE001 - the boundary
             self._fail(error)
         else:

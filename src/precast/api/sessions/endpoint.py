@@ -4,6 +4,7 @@ import logging
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from aiohttp import WSMsgType, web
@@ -44,7 +45,6 @@ class SessionSettings(NamedTuple):
     heartbeat_s: float = 30.0
     cycle_s: float = 6 * 3600.0
     horizon_s: float = 900.0
-    lease_s: float = 15.0
 
 
 class SessionEndpoint:
@@ -72,6 +72,7 @@ class SessionEndpoint:
         self.expected_reconnects = 0  # how many nodes may reconnect at once; `maintenance` updates it
         self.connections: dict[str, Connection] = {}
         self._sockets: Counter[str] = Counter()
+        self._beginning: Counter[str] = Counter()  # by node; at most one for each socket
         self._shared = SharedState(ReceiveBudget(), StoreBatch())
 
     @route(
@@ -138,8 +139,23 @@ class SessionEndpoint:
         start = SessionStart(
             node.name, self.server_id, hello.instance, hello.attempts[0], address, hello.boot_id, hello.agent
         )
+        self._beginning[node.name] += 1
         try:
             accepted = await self._service.begin(start, hello)
+            connection = Connection(
+                socket,
+                node,
+                hello.instance,
+                accepted,
+                hello.received,
+                self._records,
+                self._orders,
+                self._kinds,
+                self._shared,
+                request.protocol,
+            )
+            if not await self._register(connection):
+                return None
         except PrecastError as error:
             shown = conceal(error)
             if shown is not error:
@@ -149,20 +165,10 @@ class SessionEndpoint:
             await socket.send_bytes(session.encode(refused))
             await socket.close(code=session.CLOSE_REFUSED, message=shown.code.encode())
             return None
-        connection = Connection(
-            socket,
-            node,
-            hello.instance,
-            accepted,
-            hello.received,
-            self._records,
-            self._orders,
-            self._kinds,
-            self._shared,
-            request.protocol,
-        )
-        if not await self._register(connection):
-            return None
+        finally:
+            self._beginning[node.name] -= 1
+            if not self._beginning[node.name]:
+                del self._beginning[node.name]
         settings = self._settings
         await connection.send(
             Welcome(
@@ -182,6 +188,25 @@ class SessionEndpoint:
             )
         )
         return connection
+
+    def list_epochs(self) -> dict[str, int]:
+        """The epochs of the open sessions, by node."""
+        return {name: connection.epoch for name, connection in self.connections.items()}
+
+    def is_beginning(self, node: str) -> bool:
+        """Whether a session of the node is being begun: it may be registered already, and not be open yet."""
+        return node in self._beginning
+
+    def close_stale(self, stale: Mapping[str, int], stored: Mapping[str, int]) -> None:
+        """Close those sessions, by node and epoch, that are not this server's, according to the epochs that are stored."""
+        for name, epoch in stale.items():
+            connection = self.connections.get(name)
+            if connection is None or connection.epoch != epoch:
+                continue
+            if stored[name] > epoch:
+                connection.end(session.CLOSE_FENCED, "the node has reconnected")
+            else:
+                connection.end(session.CLOSE_UNSTORED, "the database was restored to an earlier state")
 
     async def _register(self, connection: Connection) -> bool:
         """Register the connection in place of an older one of the node; False if this one is the older."""

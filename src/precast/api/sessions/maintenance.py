@@ -17,6 +17,7 @@ from precast.api.sessions.endpoint import RETURNS_PER_S, SessionEndpoint, Sessio
 from precast.base.errors import PrecastError
 from precast.services.sessions.orders import STREAM_PREFIX, OrderService
 from precast.services.sessions.served_state import ServedState, ServedStates
+from precast.services.sessions.server_presence import ServerPresence
 from precast.store.catalogs.released import RELEASED_TOPIC
 from precast.store.engine.database import Database
 from precast.store.engine.wakeups import POLL_S
@@ -30,7 +31,7 @@ T = TypeVar("T")
 
 log = logging.getLogger("precast.sessions")
 
-# How often the lease is renewed and everything is checked for which there was no wake-up.
+# How often everything is checked for which there was no wake-up.
 CHECK_EVERY_S = 5.0
 # Each check also covers this time before the last one: clocks differ, and transactions commit late.
 OVERLAP = timedelta(seconds=30)
@@ -58,6 +59,7 @@ class SessionMaintenance:
         database: Database,
         settings: SessionSettings,
         served: ServedStates,
+        presence: ServerPresence,
     ) -> None:
         self._endpoint = endpoint
         self._orders = orders
@@ -66,6 +68,7 @@ class SessionMaintenance:
         self._database = database
         self._settings = settings
         self._served = served
+        self._presence = presence
         # The connected nodes that have records to receive; bounded by the connections.
         self._due: set[str] = set()
         self._has_due = asyncio.Event()
@@ -83,6 +86,7 @@ class SessionMaintenance:
             wakeups.prefix_subscription(RELEASED_TOPIC, lambda _: self._has_released.set()),
         ):
             async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._presence.run())
                 tasks.create_task(self._check())
                 tasks.create_task(self._deliver())
                 tasks.create_task(self._close_fenced())
@@ -95,20 +99,16 @@ class SessionMaintenance:
         connections = list(self._endpoint.connections.values())
         spread_s = len(connections) / RETURNS_PER_S
         await self._send_away(connections, Reconnect(why, spread_s=spread_s))
-        await _unless_unavailable(self._sessions.end_lease(self._endpoint.server_id), None)
+        await self._presence.end()
 
     async def _check(self) -> None:
-        """Renew this server's lease, close silent and expired connections, and rebalance nodes between servers."""
+        """Close silent and expired connections, and rebalance nodes between servers."""
         checks = 0
         while True:
-            endpoint = self._endpoint
-            count, lease_s = len(endpoint.connections), self._settings.lease_s
-            renewal = self._sessions.renew_lease(endpoint.server_id, endpoint.server_name, lease_s, count)
-            await _unless_unavailable(renewal, None)
             await self._close_silent()
             if checks % REBALANCE_EVERY == 0:
-                expected = await _unless_unavailable(self._sessions.count(), endpoint.expected_reconnects)
-                endpoint.expected_reconnects = expected
+                expected = await _unless_unavailable(self._sessions.count(), self._endpoint.expected_reconnects)
+                self._endpoint.expected_reconnects = expected
                 await self._rebalance()
             checks += 1
             await asyncio.sleep(CHECK_EVERY_S)

@@ -93,12 +93,43 @@ RENEW_LEASE = Query(
     """,
 )
 END_LEASE = Query("sessions.end_lease", "UPDATE server SET lease_until = :now, connections = 0 WHERE id = :server")
+# On PostgreSQL the locked rows are those of a server that renews its lease now, of one that another server handles, or of a node that
+# reconnects now. All of them are right without us, and waiting for them could deadlock.
 REAP = Query(
     "sessions.reap",
     """
     -- Ends the sessions of servers whose lease has ended, as of the end of the lease.
     UPDATE session SET disconnected_at = (SELECT lease_until FROM server WHERE server.id = session.server), server = NULL
     WHERE server IN (SELECT id FROM server WHERE lease_until < :now)
+    """,
+    postgresql="""
+    WITH expired AS (SELECT id, lease_until FROM server WHERE lease_until < :now FOR UPDATE SKIP LOCKED),
+        stale AS (SELECT session.node, expired.lease_until FROM session JOIN expired ON expired.id = session.server
+            FOR UPDATE OF session SKIP LOCKED)
+    UPDATE session SET disconnected_at = stale.lease_until, server = NULL FROM stale WHERE session.node = stale.node
+    """,
+)
+REGISTERED = Query(
+    "sessions.registered",
+    """
+    -- The sessions that are registered for a server.
+    SELECT node, epoch FROM session WHERE server = :server AND node > :after_node ORDER BY node LIMIT :limit
+    """,
+)
+RESUME = batch(
+    "sessions.resume",
+    "node word, epoch number, server word",
+    """
+    UPDATE session SET server = input.server, disconnected_at = NULL FROM input
+    WHERE session.node = input.node AND session.epoch = input.epoch AND session.server IS NULL
+    """,
+)
+OWNERS = Query(
+    "sessions.owners",
+    "SELECT node, epoch, server FROM session WHERE node IN (SELECT value FROM json_each(:nodes))",
+    postgresql="""
+    SELECT node, epoch, server FROM session
+    WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
     """,
 )
 DELETE_SERVERS = Query(

@@ -14,6 +14,9 @@ from precast.store.engine.database import Database
 from precast.store.engine.query import Row, Transaction, Wake, json_list
 from precast.store.sessions import queries as queries
 
+# Rows that one statement reads.
+PAGE = 5000
+
 
 class PreviousSession(msgspec.Struct, frozen=True):
     """A node's session before it connected again."""
@@ -176,15 +179,30 @@ class Sessions:
 
     def _end_sessions(self, server: str, sessions: Sequence[tuple[str, int]]) -> Transaction[None]:
         now = self._now()
-        yield queries.END.many({"node": node, "epoch": epoch, "server": server, "now": now} for node, epoch in sessions)
+        yield queries.END.many(
+            {"node": node, "epoch": epoch, "server": server, "now": now} for node, epoch in sorted(sessions)
+        )
 
     async def find_newer_epochs(self, since: datetime, limit: int = 10_000) -> dict[str, int]:
         """Return the epochs of nodes that connected since a time."""
         return await self._database.read(_find_newer_epochs, since, limit)
 
+    async def list_registered(self, server: str) -> dict[str, int]:
+        """Return the epochs of the nodes whose session is registered for this server."""
+        return await self._database.read(_list_registered, server)
+
+    async def resume(self, server: str, sessions: Mapping[str, int]) -> dict[str, int]:
+        """Register sessions again, by node and epoch, that were ended although their connections are open on this server.
+
+        Returns those that are not this server's, with the stored epoch: the node has connected elsewhere since, or the database was
+        restored to an earlier time. The epoch of a node that no longer exists is 0.
+        """
+        return await self._database.write_alone(_resume_sessions, server, sessions)
+
     async def renew_lease(self, server: str, name: str, lease_s: float, connections: int) -> None:
-        """Renew the lease of this server, and end the sessions of servers whose lease has ended."""
+        """Renew the lease of this server, then end the sessions of servers whose lease has ended."""
         await self._database.write(self._renew_server_lease, server, name, lease_s, connections)
+        await self._database.write_alone(self._end_expired_leases)
 
     def _renew_server_lease(self, server: str, name: str, lease_s: float, connections: int) -> Transaction[None]:
         now = self._database.clock.now()
@@ -195,6 +213,9 @@ class Sessions:
             until=to_micros(now + timedelta(seconds=lease_s)),
             connections=connections,
         )
+
+    def _end_expired_leases(self) -> Transaction[None]:
+        now = self._database.clock.now()
         yield queries.REAP(now=to_micros(now))
         yield queries.DELETE_SERVERS(gone_before=to_micros(now - timedelta(days=1)))
 
@@ -245,6 +266,27 @@ def connected_topic(node: str) -> str:
 def _find_newer_epochs(since: datetime, limit: int) -> Transaction[dict[str, int]]:
     rows = yield queries.NEWER(since=to_micros(since), limit=limit)
     return dict(rows)
+
+
+def _list_registered(server: str) -> Transaction[dict[str, int]]:
+    registered: dict[str, int] = {}
+    after = ""
+    while rows := (yield queries.REGISTERED(server=server, after_node=after, limit=PAGE)):
+        registered.update(rows)
+        after = rows[-1][0]
+        if len(rows) < PAGE:
+            break
+    return registered
+
+
+def _resume_sessions(server: str, sessions: Mapping[str, int]) -> Transaction[dict[str, int]]:
+    # Sorted, so that two servers cannot deadlock.
+    yield queries.RESUME.many_tuples([(node, epoch, server) for node, epoch in sorted(sessions.items())])
+    rows = yield queries.OWNERS(nodes=json_list(sorted(sessions)))
+    stored = {node: (epoch, owner) for node, epoch, owner in rows}
+    return {
+        node: stored.get(node, (0, None))[0] for node, epoch in sessions.items() if stored.get(node) != (epoch, server)
+    }
 
 
 def _count_sessions() -> Transaction[int]:

@@ -384,7 +384,7 @@ async def test_record_is_accepted_within_the_call(
     while socket.sent != [Ack(1)]:
         await asyncio.sleep(0)
     assert store.stored == [[1]]
-    connection._end(session.CLOSE_FENCED, "the node has reconnected")
+    connection.end(session.CLOSE_FENCED, "the node has reconnected")
     assert connection.accept_record(session.encode(record(2)))
     await connection.detach()
     assert not connection.accept_record(session.encode(record(3)))
@@ -440,7 +440,7 @@ async def test_handler_that_waits_for_budget_goes_on_when_the_connection_ends() 
     receiving = asyncio.create_task(connection.receive(record(1, subject.MAX_PENDING_BYTES)))
     while not connection.is_paused:
         await asyncio.sleep(0)
-    connection._end(session.CLOSE_FENCED, "the node has reconnected")
+    connection.end(session.CLOSE_FENCED, "the node has reconnected")
     budget.release(5)
     async with asyncio.timeout(20):
         await receiving

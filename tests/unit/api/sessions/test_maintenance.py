@@ -44,7 +44,7 @@ async def test_nodes_are_sent_to_a_server_with_fewer_if_it_serves_nodes(
     database: Any = SimpleNamespace(clock=clock)
     nothing = cast(Any, None)
     maintenance = SessionMaintenance(
-        endpoint, nothing, cast(Any, Sessions()), nothing, database, SessionSettings(), nothing
+        endpoint, nothing, cast(Any, Sessions()), nothing, database, SessionSettings(), nothing, nothing
     )
     await maintenance._rebalance()
     assert sum(bool(connection.reasons) for connection in connections.values()) == moved

@@ -41,10 +41,15 @@ class NewSite(NamedTuple):
     left_out: Sequence[str] = ()
 
 
-async def initialise(settings: ServerSettings, admin: str, puppet_ca: Path | None = None) -> NewSite:
+async def initialise(
+    settings: ServerSettings, admin: str, puppet_ca: Path | None = None, *, gives_up_authority: bool = False
+) -> NewSite:
     """Create the authority, the database and one admin token; import the certificates of a Puppet CA if one is given.
 
-    Raises ConflictError CA-002 if an authority exists already, InputError CA-016 if the Puppet CA cannot be used.
+    `gives_up_authority` creates an authority for a database whose own one is lost.
+
+    Raises ConflictError CA-002 if an authority exists already, CA-042 if the database belongs to one, InputError CA-016 if the Puppet
+    CA cannot be used.
     """
     from precast.app.people import build_people_service, import_certificates
     from precast.app.signer.serving import authority_files
@@ -53,6 +58,8 @@ async def initialise(settings: ServerSettings, admin: str, puppet_ca: Path | Non
     from precast.services.identity.puppet_ca import PuppetCa
     from precast.services.identity.signer.local import open_local_signer
     from precast.wire.identity.bodies import NewPersonToken
+    from precast.services.identity.signer.site import refuse_other_site
+    from precast.store.identity.authorities import Authorities
 
     now = SystemClock().now()
     files = authority_files(load(SignerSettings, {"data": settings.data}, os.environ).values)
@@ -64,11 +71,15 @@ async def initialise(settings: ServerSettings, admin: str, puppet_ca: Path | Non
     # The authority's files appear last and all at once: if anything fails before, `init` can be run again.
     async with opened(settings) as database:
         with files.created(authority, [each.fingerprint for each in certificates if not each.revoked_at]) as new:
+        if not gives_up_authority:
+            await refuse_other_site(database, may_have_nodes=puppet is not None)
             if puppet is not None:
                 await import_certificates(database, puppet, certificates)
             people = build_people_service(database, await open_local_signer(new, SystemClock()))
             token = await people.create(NewPersonToken(admin, "admin"), "system")
     lines = [f"{node.name}: {node.reason}" for node in left_out]
+        # After the files: an interrupted `init` can be repeated, and a server that starts without this row adds it.
+        await database.write(Authorities(database).replace, authority.fingerprint)
     return NewSite(authority.fingerprint, files.certificate, token.token, len(certificates), lines)
 
 
@@ -148,9 +159,11 @@ async def _front(
 
 
 async def _background(
+    from precast.services.identity.signer.site import verify_site
     database: "Database", settings: ServerSettings, worker: Worker | None, server_id: str, resources: AsyncExitStack
 ) -> "list[BackgroundTask]":
     """The background tasks of the roles other than api. Closing `resources` ends the processes that they have started."""
+    await verify_site(database, signer.current)
     background: list[BackgroundTask] = []
     if API not in settings.roles:
         from precast.app.shared_services import build_quiet_presence

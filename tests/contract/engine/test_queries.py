@@ -118,6 +118,7 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "work_item": {"work"},
         "work_dead": {"work"},
         "node": {"nodes"},
+        "authority": {"authorities"},
         "certificate": {"nodes"},
         "enrolment_request": {"requests"},
         "enrolment_token": {"tokens"},

@@ -32,6 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="accept the agents of a Puppet server by their existing certificates (`puppet config print cadir`)",
     )
+    init.add_argument(
+        "--new-authority",
+        action="store_true",
+        help="create an authority for a database whose own one is lost: every node has to be enrolled again",
+    )
     init.add_argument("--json", action="store_true", help="print one JSON document")
     init.set_defaults(run=_init)
     admin = commands.add_parser(
@@ -63,7 +68,9 @@ def _init(args: argparse.Namespace) -> int:
     from precast.app import root
 
     settings = load_settings(ServerSettings, args).values
-    site = asyncio.run(root.initialise(settings, args.admin, args.import_puppet_ca))
+    site = asyncio.run(
+        root.initialise(settings, args.admin, args.import_puppet_ca, gives_up_authority=args.new_authority)
+    )
     if args.json:
         printed = {"fingerprint": site.fingerprint, "authority": str(site.authority), "token": site.token}
         print_json({**printed, "imported": site.imported, "left_out": list(site.left_out)})

@@ -165,6 +165,18 @@ BAD_PASSPHRASE = Issue(
 WRONG_PASSPHRASE = Issue(
     "CA-037", Kind.UNAVAILABLE, "the passphrase does not decrypt {path}", "check `passphrase_file` or `key_command`"
 )
+SITE_EXISTS = Issue(
+    "CA-042",
+    Kind.CONFLICT,
+    "the database {location} belongs to a site that has an authority already, and {nodes} nodes",
+    "restore its keys with `precast db restore --only-keys`; if they are lost, --new-authority makes every node enrol again",
+)
+OTHER_AUTHORITY = Issue(
+    "CA-043",
+    Kind.CONFLICT,
+    "the database {location} belongs to the authority {known}…, and the signer here has {own}…",
+    "restore the keys of that site with `precast db restore --only-keys`, or give the server its own database",
+)
 BAD_PLACE = Issue(
     "AUTH-008",
     Kind.INPUT,

@@ -17,6 +17,7 @@ from precast.services.identity.signer.messages import Credential
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
+from precast.store.identity.authorities import Authorities
 from precast.store.identity.certificates import NodeCertificates
 from precast.wire.identity.bodies import RotationBody
 
@@ -118,6 +119,8 @@ class RotationService:
             names = ", ".join(users[:MAX_NAMED]) + (", …" if len(users) > MAX_NAMED else "")
             count = f"{MAX_LISTED} or more" if len(users) == MAX_LISTED else str(len(users))
             raise issues.STILL_IN_USE.error(count=count, nodes=names)
+        # A server that starts with this authority alone must find it here.
+        yield from Authorities(self._database).add([current.fingerprint])
         # Expired certificates too: a certificate of a retired authority is not renewed.
         serials = yield from self._nodes.revoke_other_authorities(current.fingerprint, "its authority was retired")
         yield from self._audit.add(

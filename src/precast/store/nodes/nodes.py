@@ -227,9 +227,9 @@ class Fleet:
 
     async def count_by_state(self) -> dict[str, int]:
         """Count the nodes that are active, expired, revoked and deactivated."""
-        return await self._database.read(self._count_by_state)
+        return await self._database.read(self.count_states)
 
-    def _count_by_state(self) -> Transaction[dict[str, int]]:
+    def count_states(self) -> Transaction[dict[str, int]]:
         return dict((yield COUNTS(now=to_micros(self._database.clock.now()))))
 
     async def list(self, after: str = "", limit: int = 100) -> list[Node]:

@@ -56,6 +56,7 @@ TABLES: tuple[Table, ...] = (
         ),
     ),
     Table("work_dead", ("kind", "key"), ("lane", "payload", "attempts", "last_error", "queued_at", "died_at")),
+    Table("authority", ("fingerprint",), ("added_at",)),
     Table("node", ("name",), ("created_at", "deactivated_at", "environment", "role", "classes", "parameters")),
     Table(
         "certificate",

@@ -2,6 +2,12 @@
 
 TABLES = (
     """
+    CREATE TABLE authority (                     -- the authorities of this site; their keys are elsewhere
+        fingerprint TEXT PRIMARY KEY,
+        added_at    {int} NOT NULL
+    ){strict}
+    """,
+    """
     CREATE TABLE certificate (
         fingerprint   TEXT PRIMARY KEY,          -- sha256 of the whole certificate: two authorities may use one serial
         serial        TEXT NOT NULL,             -- lower-case hex, for people and revocation lists

@@ -2,12 +2,13 @@
 
 All writes go to a directory of the test and can be read from outside; the machine itself does not change. The mounts disappear with the
 command, so that nothing is left behind whatever kills it. With `run_booted` a real systemd is the first process in the copy, and the
-command runs once systemd is up.
+command runs once systemd is up. With `power_on` the copy boots a unit and runs until it reboots or powers off by itself.
 """
 
 import os
 import select
 import shutil
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,9 +24,8 @@ mount --rbind /sys $base/root/sys
 exec chroot $base/root "$@"
 """
 
-# The first process owns the console, so the command's output goes to a file, and its exit code to standard output. Until the first process
-# has changed its root, systemctl assumes a plain chroot and succeeds always: so the script waits for systemd's own socket first.
-_BOOT = """
+# Like a machine, each boot has an id of its own; the kernel's would be that of the host.
+_PREPARE = """
 base=$1; shift
 root=$base/root
 mount -t overlay overlay -o lowerdir=/,upperdir=$base/upper,workdir=$base/work $root || exit 1
@@ -33,15 +33,27 @@ mount -t proc proc $root/proc; mount -t tmpfs run $root/run; mount -t tmpfs dev 
 for name in null zero full random urandom tty console; do : > $root/dev/$name; mount --bind /dev/$name $root/dev/$name; done
 mkdir $root/dev/shm $root/dev/pts; ln -s /proc/self/fd $root/dev/fd
 mount -t sysfs sys $root/sys && mount -t cgroup2 cgroup $root/sys/fs/cgroup || exit 1
+cat /proc/sys/kernel/random/uuid > $root/run/boot-id
+mount --bind $root/run/boot-id $root/proc/sys/kernel/random/boot_id
+export container=lxc
+"""
+_SYSTEMD = "/lib/systemd/systemd --log-level=err --log-target=console --show-status=false"
+_POWER_ON = f"{_PREPARE}exec chroot $root {_SYSTEMD} --unit=$1 >&2"
+
+# The first process owns the console, so the command's output goes to a file, and its exit code to standard output. Until the first process
+# has changed its root, systemctl assumes a plain chroot and succeeds always: so the script waits for systemd's own socket first.
+_BOOT = f"""{_PREPARE}
 printf '[Unit]\\nDescription=nothing but systemd\\nDefaultDependencies=no\\n' > $root/etc/systemd/system/bare.target
 (
     until [ -S $root/run/systemd/private ] && chroot $root systemctl is-active -q bare.target; do sleep 0.05; done 2>/dev/null
     chroot $root "$@" < /dev/null > $base/output 2>&1
     echo $?
 ) &
-export container=lxc
-exec chroot $root /lib/systemd/systemd --unit=bare.target --log-level=err --log-target=console --show-status=false >&2
+exec chroot $root {_SYSTEMD} --unit=bare.target >&2
 """
+_NAMESPACES = ("unshare", "-m", "-p", "-u", "-i", "-n", "-C", "--fork", "--kill-child=KILL")
+# How the kernel ends the first process of a namespace that asks for a reboot, or to power off.
+_ENDS = {-signal.SIGHUP: "reboot", -signal.SIGINT: "poweroff"}
 
 
 class OverlayRoot:
@@ -71,8 +83,7 @@ class OverlayRoot:
 
     def run_booted(self, argv: Sequence[str], timeout_s: float = 100) -> "subprocess.CompletedProcess[str]":
         """Run a command while systemd runs in the copy. systemd and all its processes are killed when the command has ended."""
-        namespaces = ["unshare", "-m", "-p", "-u", "-i", "-n", "-C", "--fork", "--kill-child=KILL"]
-        words = [*namespaces, "sh", "-c", _BOOT, "overlay", str(self.base), *argv]
+        words = [*_NAMESPACES, "sh", "-c", _BOOT, "overlay", str(self.base), *argv]
         with (self.base / "console").open("wb") as console:
             first = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=console, text=True)
             assert first.stdout is not None
@@ -86,6 +97,17 @@ class OverlayRoot:
         if not code:
             raise RuntimeError(f"systemd or the command did not end: {(self.base / 'console').read_text()[-2000:]}")
         return subprocess.CompletedProcess(words, int(code), (self.base / "output").read_text(errors="replace"))
+
+    def power_on(self, unit: str, timeout_s: float = 100) -> str:
+        """Boot the copy to a unit, and return how it went down by itself: "reboot" or "poweroff". Raises TimeoutExpired."""
+        words = [*_NAMESPACES, "sh", "-c", _POWER_ON, "overlay", str(self.base), unit]
+        with (self.base / "console").open("wb") as console:
+            done = subprocess.run(
+                words, stdin=subprocess.DEVNULL, stdout=console, stderr=console, timeout=timeout_s, check=False
+            )
+        if done.returncode not in _ENDS:
+            raise RuntimeError(f"systemd ended with {done.returncode}: {(self.base / 'console').read_text()[-2000:]}")
+        return _ENDS[done.returncode]
 
     def written(self, path: str) -> Path:
         """The path outside the copy of a file that was written inside."""

@@ -269,7 +269,7 @@ def cloud(directory: Path) -> dict[str, Any]:
 
 
 def killed(directory: Path) -> dict[str, Any]:
-    """Kill a boot in the middle of the user's commands, and boot again."""
+    """Kill a boot in the middle of the user's commands, boot again, and a third time to repeat what was cut off."""
     results: dict[str, Any] = {}
     with made_site(directory) as site:
         machine = Machine(directory / "machine")
@@ -287,7 +287,10 @@ def killed(directory: Path) -> dict[str, Any]:
         (machine.root / "resumed").touch()
         with releasing(site):
             results["again"] = machine.boot()
+        results["status"] = machine.ask("status")
         results["seen"] = machine.seen()
+        results["retried"] = machine.boot("--retry")
+        results["retried_seen"] = machine.seen()
     return results
 
 

@@ -23,11 +23,15 @@ def write_owned(path: Path, data: bytes, mode: int, owner: tuple[int, int]) -> N
 
 
 def make_directories(path: Path) -> None:
-    """Create a directory and its missing parents, which only their owner may write (0755), whatever the umask. Raises OSError."""
+    """Create a directory and its missing parents, which only their owner may write (0755), whatever the umask. Raises OSError.
+
+    The names of the new directories are on the disk when this returns.
+    """
     for directory in (*reversed(path.parents), path):
         if not directory.is_dir():
             with contextlib.suppress(FileExistsError):  # created meanwhile, or a file: then the next step fails
                 directory.mkdir(mode=0o755)
+                flush_directory(directory.parent)
 
 
 def make_private_directory(path: Path) -> None:
@@ -38,6 +42,7 @@ def make_private_directory(path: Path) -> None:
     make_directories(path.parent)
     with contextlib.suppress(FileExistsError):
         path.mkdir(mode=0o700)
+        flush_directory(path.parent)
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         status = os.fstat(handle)
@@ -70,7 +75,7 @@ def _replace(path: Path, data: bytes, mode: int, owner: tuple[int, int] | None =
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    _flush_directory(path.parent)
+    flush_directory(path.parent)
 
 
 def rename_flushed(temporary: Path, path: Path) -> None:
@@ -78,7 +83,7 @@ def rename_flushed(temporary: Path, path: Path) -> None:
     with temporary.open("rb") as file:
         os.fsync(file.fileno())
     temporary.replace(path)
-    _flush_directory(path.parent)
+    flush_directory(path.parent)
 
 
 @contextlib.contextmanager
@@ -96,7 +101,7 @@ def new_file(path: Path) -> Iterator[Path]:
         os.link(name, path)  # unlike rename, this never replaces a file that was created meanwhile
     finally:
         Path(name).unlink()
-    _flush_directory(path.parent)
+    flush_directory(path.parent)
 
 
 @contextlib.contextmanager
@@ -112,7 +117,7 @@ def new_directory(path: Path) -> Iterator[Path]:
     temporary = Path(tempfile.mkdtemp(prefix=".precast-", dir=path.parent))
     try:
         yield temporary
-        _flush_directory(temporary)
+        flush_directory(temporary)
         try:
             temporary.rename(path)  # replaces an empty directory, and nothing else
         except OSError as error:
@@ -122,10 +127,10 @@ def new_directory(path: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
-    _flush_directory(path.parent)
+    flush_directory(path.parent)
 
 
-def _flush_directory(path: Path) -> None:
+def flush_directory(path: Path) -> None:
     """Flush the names in a directory to the disk."""
     directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:

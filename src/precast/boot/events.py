@@ -9,11 +9,12 @@ import msgspec
 
 
 class Result(enum.Enum):
-    """How a module run ended."""
+    """How a module run ended. A run that was cut off began and never ended: the machine went down, or the boot was killed."""
 
     DONE = "done"
     FAILED = "failed"
     NOT_RUN = "not run"
+    CUT_OFF = "cut off"
 
 
 class Event(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
@@ -75,11 +76,12 @@ class ConfigurationMade(Event, frozen=True, tag="configured"):
 
 
 class ModuleLeftOut(Event, frozen=True, tag="left_out"):
-    """A module run that is not started, and why."""
+    """A module run that is not started, and why; with its result if it ran earlier."""
 
     module_run: str
     reason: str
     is_asked_for: bool = True
+    earlier_result: Result | None = None
 
 
 class ModulePlanned(Event, frozen=True, tag="planned"):

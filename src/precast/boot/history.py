@@ -72,20 +72,43 @@ class ModuleRunHistory:
     reason: str = ""
     changes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    earlier_result: Result | None = None  # of a run that an earlier boot began; this boot did not repeat it
 
     @property
     def is_idle(self) -> bool:
         """Whether no configuration key asked for it and it changed nothing."""
         is_over = self.result in (None, Result.NOT_RUN) or (self.result == Result.DONE and not self.changes)
-        return is_over and not self.is_asked_for and not self.warnings
+        return is_over and not self.is_open and not self.is_asked_for and not self.warnings
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it began and has not ended: it still runs, or the boot was killed."""
+        return self.result is None and self.started_s is not None
+
+    @property
+    def is_incomplete(self) -> bool:
+        return self.is_open or self.result in _INCOMPLETE
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether a status must show it: it is incomplete or was in an earlier boot, has warnings, or was asked for and not run."""
+        is_left_out = self.result == Result.NOT_RUN and not self.is_idle
+        return self.is_incomplete or bool(self.warnings) or is_left_out or self.earlier_result in _INCOMPLETE
 
     @property
     def words(self) -> str:
+        if self.is_open:
+            return "cut off or still running: it began and has not ended"
         if self.result is None:
-            return "started, but was interrupted" if self.started_s is not None else f"not run: {self.reason}"
+            return f"not run: {self.reason}"
         count = len(self.changes)
         changes = f"{count} change{'' if count == 1 else 's'}" if count else "nothing to change"
-        return f"done, {changes}" if self.result == Result.DONE else f"{self.result.value}: {self.reason}"
+        if self.result == Result.DONE:
+            return f"done, {changes}" + (f": {self.reason}" if self.reason else "")
+        return f"{self.result.value}: {self.reason}"
+
+
+_INCOMPLETE = (Result.FAILED, Result.CUT_OFF)
 
 
 class BootHistory:
@@ -101,7 +124,7 @@ class BootHistory:
         self.findings: tuple[str, ...] = ()
         self.configured_s: float | None = None
         self.is_finished = False
-        self.is_complete = False
+        self._is_stage_complete = False
         self.length_s = 0.0
         self._offset_s = 0.0
         for event in record:
@@ -116,11 +139,11 @@ class BootHistory:
                 self._offset_s = self.length_s if self.began is not None else 0.0
                 self.began = self.began or event
                 self.stages.append(event.stage)
-                self.is_finished = self.is_complete = False
+                self.is_finished = self._is_stage_complete = False
             case events.ConfigurationMade():
                 self.configured_s, self.instance_id, self.findings = at_s, event.instance_id, event.findings
             case events.StageFinished():
-                self.is_finished, self.is_complete = True, event.is_complete
+                self.is_finished, self._is_stage_complete = True, event.is_complete
             case events.SourceRuledOut() | events.SourceAsked() | events.SourceAnswered():
                 self._add_source_event(event, at_s)
             case events.CapabilityHeld() | events.CapabilitySettled():
@@ -161,6 +184,7 @@ class BootHistory:
                 story.started_s = at_s
             case events.ModuleLeftOut() if story.started_s is None:
                 story.reason, story.is_asked_for = event.reason, event.is_asked_for
+                story.earlier_result = event.earlier_result
             case events.ModuleEnded():
                 story.ended_s, story.result, story.reason = at_s, event.result, event.reason
                 story.changes, story.warnings = event.changes, event.warnings
@@ -180,5 +204,7 @@ class BootHistory:
         )
         return self.sources.get(given.source) if given is not None else None
 
-    def count(self, result: Result) -> int:
-        return sum(module_run.result == result for module_run in self.module_runs.values())
+    @property
+    def is_complete(self) -> bool:
+        """Whether the latest stage ended with everything that was due, and no module run of any stage failed or was cut off."""
+        return self._is_stage_complete and not any(run.is_incomplete for run in self.module_runs.values())

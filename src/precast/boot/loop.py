@@ -17,7 +17,7 @@ from precast.boot.configuration import Configuration
 from precast.boot.events import AnyEvent, Result
 from precast.boot.facade import Facade
 from precast.boot.history import NOT_NEEDED
-from precast.boot.module_runs import ModuleRunEnd, ModuleRunner
+from precast.boot.module_runs import ModuleRunEnd, ModuleRunner, NotDue
 from precast.boot.modules import frequencies
 from precast.boot.modules.contract import Module, Stage
 from precast.boot.plan import CONFIGURATION, CapabilityRequest, ModuleRun
@@ -218,13 +218,17 @@ class Boot:
         self._stop_unneeded_sources()
         return Outcome.SUCCESS
 
-    def _note_plan(self, left_out: Sequence[tuple[ModuleRun, str]]) -> None:
+    def _note_plan(self, left_out: Sequence[tuple[ModuleRun, NotDue]]) -> None:
         now_s, findings, config = self._now_s(), tuple(self._configuration.findings), self._configuration.config
         self._note(events.ConfigurationMade(now_s, self._identity.instance_id, len(self._module_runs), findings))
-        for module_run, reason in left_out:
+        for module_run, not_due in left_out:
+            if not_due.is_noticed_now:
+                self._note_end(module_run, ModuleRunEnd(not_due.result, not_due.reason))
+                continue
             if self._reported_stage is not None and module_run.module.stage <= self._reported_stage:
                 continue  # the earlier stage has reported its result
-            self._note(events.ModuleLeftOut(now_s, module_run.name, reason, module_run.is_asked_for(config)))
+            is_asked_for = module_run.is_asked_for(config)
+            self._note(events.ModuleLeftOut(now_s, module_run.name, not_due.reason, is_asked_for, not_due.result))
         for module_run in self._module_runs.values():
             waits = tuple(plan.list_waits(module_run, self._module_runs.values()))
             self._note(events.ModulePlanned(now_s, module_run.name, waits, module_run.is_asked_for(config)))
@@ -264,10 +268,8 @@ class Boot:
                 self._now_s(), module_run.name, ends.result, ends.reason, tuple(ends.changes), tuple(ends.warnings)
             )
         )
-        self._has_failed |= ends.result == Result.FAILED
-        return {Result.DONE: Outcome.SUCCESS, Result.FAILED: Outcome.FAILURE, Result.NOT_RUN: Outcome.SKIPPED}[
-            ends.result
-        ]
+        self._has_failed |= ends.result in (Result.FAILED, Result.CUT_OFF)
+        return {Result.DONE: Outcome.SUCCESS, Result.NOT_RUN: Outcome.SKIPPED}.get(ends.result, Outcome.FAILURE)
 
     # The record
 

@@ -1,7 +1,8 @@
 """The state of boots on disk: the instance, the module runs with their results, and the record of the latest boot.
 
-The directory is accessible to root only (0700). A line is flushed before a module starts and another when it has ended, so after a crash
-a module run that had begun and not ended is repeated, and one that had ended is not. An incomplete line counts as not written.
+The directory is accessible to root only (0700). A line is flushed before a module starts, together with the name of its file and of its
+directories, and another line when the module has ended. So even after a power failure it is known which module runs had begun and which of
+them had ended. An incomplete line counts as not written.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -34,6 +35,13 @@ class ModuleRunRecord(msgspec.Struct, frozen=True):
 
     module_run: str
     result: Result | None = None
+
+
+class ModuleRunMemory(NamedTuple):
+    """What is known about earlier runs: the latest result, and how often a run has begun since then and not ended."""
+
+    result: Result | None = None
+    cut_off_count: int = 0
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -106,7 +114,8 @@ class State:
         if self._is_dry_run:
             return
         place = self.instance(identity.instance_id)
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.make_private_directory(place.parent)
+        files.make_private_directory(place)
         files.write_private(self.directory / IDENTITY, msgspec.json.encode(identity))
         files.write_private(place / CONFIG, config)
 
@@ -122,10 +131,17 @@ class State:
         first = next(_lines(self.directory / RECORD, AnyEvent), None)
         return isinstance(first, StageBegan) and first.boot_id == boot_id
 
-    def read_results(self, instance_id: str, frequency: Frequency) -> dict[str, Result]:
-        """Return the results of the module runs of a frequency that still count. Interrupted runs have no result and are left out."""
-        latest = {ran.module_run: ran.result for ran in _lines(self._ran(instance_id, frequency), ModuleRunRecord)}
-        return {module_run: result for module_run, result in latest.items() if result is not None}
+    def read_memory(self, instance_id: str, frequency: Frequency) -> dict[str, ModuleRunMemory]:
+        """Return what is known about the module runs of a frequency that still count."""
+        memory: dict[str, ModuleRunMemory] = {}
+        for ran in _lines(self._ran(instance_id, frequency), ModuleRunRecord):
+            known = memory.get(ran.module_run, ModuleRunMemory())
+            memory[ran.module_run] = (
+                known._replace(cut_off_count=known.cut_off_count + 1)
+                if ran.result is None
+                else ModuleRunMemory(ran.result)
+            )
+        return memory
 
     def write(self, instance_id: str, frequency: Frequency, ran: ModuleRunRecord) -> None:
         """Append a line; it is flushed to disk when this returns."""
@@ -146,6 +162,7 @@ class State:
     def _append(self, path: Path, value: msgspec.Struct, is_flushed: bool) -> None:
         if self._is_dry_run:
             return
+        is_new = not path.exists()
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             os.write(handle, b"\n" + msgspec.json.encode(value))
@@ -153,6 +170,8 @@ class State:
                 os.fsync(handle)
         finally:
             os.close(handle)
+        if is_flushed and is_new:
+            files.flush_directory(path.parent)
 
 
 def _lines(path: Path, kind: Any) -> Iterator[Any]:

@@ -117,6 +117,6 @@ def _make_module_rows(account: BootHistory) -> list[Row]:
             continue
         end_s = story.ended_s if story.ended_s is not None else account.length_s
         start_s = story.started_s if story.started_s is not None else end_s
-        kind = {Result.DONE: "done", Result.FAILED: "failed"}.get(story.result or Result.FAILED, "not")
+        kind = "failed" if story.is_incomplete else "done" if story.result == Result.DONE else "not"
         rows.append(Row(story.name, kind, story.planned_s, start_s, end_s, f"{end_s - start_s:.3f} s"))
     return rows

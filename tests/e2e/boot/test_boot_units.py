@@ -7,16 +7,8 @@ import pytest
 
 from lab import overlay
 from lab.overlay import OverlayRoot
-from lab.server_process import PRECAST
+from lab.unit_machine import STAGES, make_unit_machine
 
-PACKAGING = Path(__file__).resolve().parents[3] / "packaging" / "systemd"
-UNITS = "usr/lib/systemd/system"
-STAGES = ("local", "network", "config", "final")
-# What waits for a network, which the namespace has not, and what would empty /tmp, where a clone may lie.
-MASKED = (
-    "NetworkManager.service", "NetworkManager-wait-online.service", "networking.service", "ifupdown-wait-online.service",
-    "systemd-networkd-wait-online.service", "systemd-tmpfiles-setup.service", "tmp.mount",
-)  # fmt: skip
 USER_DATA = """#cloud-config
 hostname: booted
 bootcmd: [echo bootcmd >> /var/log/order]
@@ -33,23 +25,7 @@ pytestmark = [
 
 @pytest.fixture
 def machine(tmp_path: Path) -> OverlayRoot:
-    root = OverlayRoot(tmp_path / "machine")
-    for path in PACKAGING.glob("precast-boot*"):
-        place = "usr/lib/systemd/system-generators" if path.name.endswith("-generator") else UNITS
-        root.write(f"{place}/{path.name}", path.read_text(), path.stat().st_mode & 0o777)
-    for stage in STAGES:
-        link = root.written(f"etc/systemd/system/precast-boot.target.wants/precast-boot-{stage}.service")
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.symlink_to(f"/{UNITS}/precast-boot-{stage}.service")
-    for name in MASKED:
-        root.written(f"etc/systemd/system/{name}").symlink_to("/dev/null")
-    root.written("usr/bin").mkdir(parents=True, exist_ok=True)
-    root.write("usr/bin/precast", f'#!/bin/sh\nexec {PRECAST} "$@"\n', 0o755)
-    seed = "var/lib/cloud/seed/nocloud"
-    root.write(f"{seed}/meta-data", "instance-id: i-units\n")
-    root.write(f"{seed}/user-data", USER_DATA)
-    root.write(f"{seed}/network-config", "version: 2\nethernets: {eth0: {dhcp4: true}}\n")
-    return root
+    return make_unit_machine(tmp_path / "machine", USER_DATA)
 
 
 def test_stages_run_in_their_order_and_the_machine_is_configured(machine: OverlayRoot) -> None:

@@ -74,13 +74,15 @@ def test_new_instance_is_configured_again(whole: Any) -> None:
 def test_boot_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     result = experiment(tmp_path, "killed")
     assert (result["half"]["runcmd"], result["half"]["motd"].startswith("Welcome")) == ("begun\n", False)
-    assert result["again"]["code"] == 0
-    assert result["seen"]["runcmd"] == "begun\nbegun\nran\n"  # what had begun is done again
+    # Commands that had begun count as run, as in cloud-init, and the boot says so. What had not begun is done.
+    assert result["again"]["code"] == 1
+    assert {module["name"]: module["result"] for module in result["status"]["modules"]}["runcmd"] == "cut off"
+    assert result["seen"]["runcmd"] == "begun\n"
     assert result["seen"]["motd"] == f"Welcome to {whole_boot.NODE}.\n"
     done = results(result["again"])
-    assert {done[name] for name in ("hostname", "network", "users/ada", "packages")} == {
-        "not run"
-    }  # what had ended is not
+    assert done["runcmd"] == "cut off"
+    assert {done[name] for name in ("hostname", "network", "users/ada", "packages")} == {"not run"}
+    assert (result["retried"]["code"], result["retried_seen"]["runcmd"]) == (0, "begun\nbegun\nran\n")
 
 
 def test_metadata_service_on_the_link_gives_keys_and_network(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ class ModuleContext:
         *,
         is_dry_run: bool = False,
         scripts: Sequence[Script] = (),
+        begun_earlier: Collection[str] = (),
     ) -> None:
         self.machine = machine
         self.config = config
@@ -49,6 +50,7 @@ class ModuleContext:
         self.log = log
         self.is_dry_run = is_dry_run
         self.scripts = scripts
+        self.begun_earlier = begun_earlier  # the module runs that an earlier process began and that count as run
         self.outcome = ModuleOutcome()
 
     @property

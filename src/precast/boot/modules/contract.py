@@ -2,7 +2,8 @@
 
 A module is a declaration and a function. The loop builds a Petri net from the declarations: a module (or each of its parts) is a
 transition; capabilities, "user X exists" and locks are places. A module's function runs in a thread with a context of its own. After a
-crash the function may run again from the start, so it must be idempotent.
+crash the function may run again from the start, so it must be idempotent. A module that cannot promise that, because it runs the user's
+commands or has an effect outside of the machine, is not repeatable: once it has begun, it counts as run, like every module of cloud-init.
 
 Order is declared in two forms. `after` names modules: every one of them that runs in this boot has ended before, successfully or not. A
 part `waits_for` places: every part of this boot that `provides` such a place has ended before, successfully or not; if no part provides
@@ -73,6 +74,7 @@ class Module(NamedTuple):
     provides: tuple[str, ...] = ()  # like a part's, for a module without parts
     waits_for: tuple[str, ...] = ()
     frequency: Frequency = Frequency.INSTANCE
+    is_repeatable: bool = True  # False: a run that was cut off counts as run and is not repeated
     stage: Stage = Stage.CONFIG
     # Decides whether the module has something to do, where the keys alone do not (a host name may come from the data source).
     has_work: Callable[[Config], bool] | None = None

@@ -210,6 +210,7 @@ MODULES = (
             )
         },
         after=(_FIRST, Predecessor("disk_setup", "a file system is created on a partition")),
+        is_repeatable=False,  # with `overwrite` it would destroy what was written to the first disk since then
         stage=Stage.NETWORK,
     ),
 )  # fmt: skip

@@ -108,6 +108,7 @@ MODULES = (
         },
         uses=frozenset({Capability.INSTANCE_ID, Capability.HOSTNAME}),
         stage=Stage.FINAL,
+        is_repeatable=False,  # the called server may have acted on the call, e.g. restarted the machine
         after=(
             Predecessor("ssh", "the posted public keys are this machine's host keys"),
             Predecessor("hostname", "the posted name is the name that was set"),

@@ -68,6 +68,12 @@ BAD_FINGERPRINT = Issue(
     "{fingerprint} is not a SHA-256 fingerprint",
     "use the fingerprint of 64 hexadecimal digits that `precast server init` printed",
 )
+BEGUN_EARLIER = Issue(
+    "BOOT-212",
+    Kind.CONFLICT,
+    "it did not run: {earlier} began earlier for this instance, and runcmd and the user's scripts count as run together, as in cloud-init",
+    "run it by hand, or repeat it with `precast boot run --retry`",
+)
 NO_RSA_KEY = Issue(
     "BOOT-211",
     Kind.INPUT,

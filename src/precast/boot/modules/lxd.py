@@ -57,6 +57,7 @@ MODULES = (
             )
         },
         stage=Stage.FINAL,
+        is_repeatable=False,  # lxd init refuses what it has made already
         after=(
             Predecessor("packages", "lxd may be one of the packages"),
             Predecessor("snap", "lxd may be one of the snaps"),

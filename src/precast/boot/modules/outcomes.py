@@ -9,7 +9,8 @@ class ModuleOutcome:
 
     changes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    not_run: str | None = None  # the reason
+    not_run: str | None = None  # the reason; the module is due again in the next boot
+    remark: str = ""  # why there was nothing to change, though the module counts as run
 
     @property
     def has_changed(self) -> bool:

@@ -42,7 +42,8 @@ def run(context: ModuleContext) -> ModuleOutcome:
         argv = condition if isinstance(condition, list) else ["/bin/sh", "-c", condition]
         is_met = context.query(argv, deadline_s=DEADLINE_S).is_success
     if not is_met:
-        context.outcome.not_run = "its condition is not met"
+        # As in cloud-init it counts as run: the condition of a later boot must not shut down a machine that is in use.
+        context.outcome.remark = "its condition is not met"
         return context.outcome
     delay = settings.get("delay", "now")
     if not (delay == "now" or delay.removeprefix("+").isdecimal() or delay.replace(":", "").isdecimal()):
@@ -68,6 +69,7 @@ MODULES = (
             )
         },
         stage=Stage.FINAL,
+        is_repeatable=False,
         after=tuple(
             Predecessor(name, "the machine shuts down after all other modules")
             for name in (

@@ -16,7 +16,7 @@ from precast.boot.modules import issues
 from precast.boot.modules.context import ModuleContext
 from precast.boot.modules.contract import Frequency, Module, ModulePart, Stage
 from precast.boot.modules.outcomes import ModuleOutcome
-from precast.boot.modules.user_commands import RUNCMD, list_predecessors, run_program, run_script
+from precast.boot.modules.user_commands import RUNCMD, list_predecessors, require_turn, run_program, run_script
 from precast.boot.userdata.documents import Script, ScriptKind
 from precast.resources.files import safe_reads
 
@@ -29,11 +29,13 @@ class _Program(NamedTuple):
     run: Callable[[], None]
 
 
-def _run(is_chosen: _ScriptFilter, directory: str, context: ModuleContext) -> ModuleOutcome:
+def _run(name: str, is_chosen: _ScriptFilter, directory: str, context: ModuleContext) -> ModuleOutcome:
     chosen = [_load_data_script(context, script) for script in context.scripts if is_chosen(context, script)]
     programs = sorted([*chosen, *_list_image_scripts(context, directory)], key=lambda program: program.name)
     if not programs:
         context.outcome.not_run = "there are no scripts of this kind"
+    else:
+        require_turn(context, name)
     failed: list[str] = []
     for program in programs:
         try:
@@ -103,7 +105,7 @@ def _declare_module(
     directory: str = "",
     stage: Stage = Stage.FINAL,
 ) -> Module:
-    run = functools.partial(_run, is_chosen, directory)
+    run = functools.partial(_run, name, is_chosen, directory)
     return Module(
         name,
         run,
@@ -111,6 +113,7 @@ def _declare_module(
         uses=frozenset({Capability.INSTANCE_ID}),
         after=list_predecessors(name) if stage == Stage.FINAL else (),
         frequency=frequency,
+        is_repeatable=False,
         stage=stage,
         has_work=lambda _: True,
         parts=lambda _: (ModulePart(name, run),),

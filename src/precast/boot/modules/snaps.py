@@ -48,6 +48,7 @@ MODULES = (
             )
         },
         stage=Stage.FINAL,
+        is_repeatable=False,  # it runs the user's commands
         after=(
             Predecessor("packages", "snapd may be one of the packages"),
             Predecessor("users", "snaps may belong to users"),

@@ -3,6 +3,8 @@
 The commands of one key form one shell script, so that a `cd` or a variable of one command affects the next. A list is a command with its
 arguments, a text is shell code. runcmd runs after packages and files, which its commands use; bootcmd runs before everything else, at
 every boot. Messages do not contain the text of the commands, because people put passwords there.
+
+Commands may reboot the machine, and many do. So whatever has begun counts as run, even if it never ended.
 """
 
 import functools
@@ -45,6 +47,17 @@ SCRIPTS = (
 )  # fmt: skip
 
 
+# In cloud-init these are one module, so that they count as run together once the first of them has begun.
+USER_SCRIPTS = ("scripts", RUNCMD, "scripts_after_runcmd")
+
+
+def require_turn(context: ModuleContext, name: str) -> None:
+    """Raises ConflictError BOOT-212 if an earlier boot began the user's scripts, and was cut off before it came to this module."""
+    earlier = [module for module in USER_SCRIPTS if module in context.begun_earlier and module != name]
+    if name in USER_SCRIPTS and earlier:
+        raise issues.BEGUN_EARLIER.error(earlier=" and ".join(earlier))
+
+
 def list_predecessors(name: str) -> tuple[Predecessor, ...]:
     """Return the predecessors of a module in SCRIPTS."""
     earlier = SCRIPTS[: SCRIPTS.index(name)]
@@ -85,16 +98,17 @@ def run_program(
 
 
 # cloud-init provides this program so that a command of bootcmd runs only once: `cloud-init-per once NAME COMMAND`. Ours stores its
-# marks in Precast's own state directory, also where cloud-init is installed.
+# marks in Precast's own state directory, also where cloud-init is installed. Unlike cloud-init's, it makes and flushes the mark before the
+# command begins: a command that reboots the machine may never end.
 _PER = b"cloud-init-per"
 _PER_PROGRAM = """#!/bin/sh
 [ $# -ge 3 ] || {{ echo "usage: cloud-init-per always|instance|once NAME COMMAND..." >&2; exit 2; }}
 case $1 in once) place={once} ;; instance) place={instance} ;; *) shift 2; exec "$@" ;; esac
 mark=$place/$(printf %s "$2" | tr / _); shift 2
 [ ! -e "$mark" ] || exit 0
-"$@"; code=$?
-mkdir -p -m 700 "$place" && : > "$mark"
-exit $code
+mkdir -p -m 700 "$place" && : > "$mark" || exit 1
+sync "$mark" "$place" "${{place%/*}}" 2>/dev/null || sync
+exec "$@"
 """
 
 
@@ -113,6 +127,7 @@ _STAGES = {"bootcmd": Stage.NETWORK, "runcmd": Stage.FINAL}
 def _run_key(key: str, context: ModuleContext) -> ModuleOutcome:
     commands = context.config.get(key, [])
     if commands:
+        require_turn(context, key)
         run_script(context, key, render_script(commands), f"{key} ({len(commands)} commands)", _STAGES[key])
     return context.outcome
 
@@ -125,6 +140,7 @@ MODULES = (
         uses=frozenset({Capability.INSTANCE_ID}),
         after=(Predecessor("boothooks", "boothooks run before everything else"),),
         frequency=Frequency.BOOT,
+        is_repeatable=False,
         stage=Stage.NETWORK,
     ),
     Module(
@@ -133,6 +149,7 @@ MODULES = (
         {RUNCMD: COMMANDS},
         uses=frozenset({Capability.INSTANCE_ID}),
         after=list_predecessors(RUNCMD),
+        is_repeatable=False,
         stage=Stage.FINAL,
     ),
 )

@@ -77,8 +77,12 @@ def _summary(history: BootHistory, is_all: bool = False) -> str:
     counts = [
         f"{sum(module_run.result == Result.DONE for module_run in module_runs)} done",
         f"{sum(module_run.result == Result.FAILED for module_run in module_runs)} failed",
-        f"{sum(module_run.result in (None, Result.NOT_RUN) for module_run in module_runs)} not run",
+        f"{sum(module_run.result in (None, Result.NOT_RUN) and not module_run.is_open for module_run in module_runs)} not run",
     ]
+    if cut_off := sum(module_run.result == Result.CUT_OFF for module_run in module_runs):
+        counts.append(f"{cut_off} cut off")
+    if is_open := sum(module_run.is_open for module_run in module_runs):
+        counts.append(f"{is_open} not ended")
     subject = f"instance {visible(history.instance_id)}" if history.instance_id else "no instance"
     dry = " (dry run: nothing was changed)" if history.began is not None and history.began.is_dry_run else ""
     end = "" if history.is_finished else "; not finished"
@@ -94,14 +98,13 @@ def print_status(history: BootHistory, is_json: bool) -> None:
         print(f"booted {began.began_at}, stages: {', '.join(history.stages)}")
     if (identity := history.identity) is not None:
         print(f"identity: {identity.name} ({visible(identity.origin)})")
+    for finding in history.findings:
+        print(visible(f"warning: {finding}"))
     for module_run in history.module_runs.values():
-        is_cut_off = module_run.result is None and module_run.started_s is not None
-        if (
-            module_run.result == Result.FAILED
-            or is_cut_off
-            or (module_run.result == Result.NOT_RUN and not module_run.is_idle)
-        ):
+        if module_run.is_notable:
             print(visible(f"{module_run.name}: {module_run.words}"))
+            for warning in module_run.warnings:
+                print(visible(f"  warning: {warning}"))
     print(_summary(history))
 
 
@@ -217,9 +220,14 @@ def as_json(history: BootHistory) -> dict[str, Any]:
         "modules": [
             {
                 **dataclasses.asdict(module_run),
-                "result": module_run.result.value if module_run.result is not None else None,
+                "result": _name_result(module_run.result),
+                "earlier_result": _name_result(module_run.earlier_result),
             }
             for module_run in history.module_runs.values()
         ],
         "findings": list(history.findings),
     }
+
+
+def _name_result(result: Result | None) -> str | None:
+    return result.value if result is not None else None

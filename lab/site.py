@@ -45,6 +45,14 @@ class Site:
         return self._server.is_running()
 
     @property
+    def log(self) -> str:
+        return self._server.log
+
+    def run_by(self, prefix: Sequence[str]) -> None:
+        """Start the server by another command from its next start on, such as one that changes its clock."""
+        self._server.prefix = list(prefix)
+
+    @property
     def environment(self) -> dict[str, str]:
         """The environment variables that a client of this server needs."""
         return {

@@ -53,8 +53,8 @@ FEATURES = {
 # What else stands directly under a layer.
 EXTRA_ROOMS = {
     "wire": {"issues"},
-    "store": {"engine", "schema", "queue", "issues"},
-    "services": {"issues", "queue_worker", "texts", "work_kinds"},
+    "store": {"engine", "schema", "queue", "issues", "clocks"},
+    "services": {"clocks", "issues", "queue_worker", "texts", "work_kinds"},
     "api": {"http"},
     "cli": {"console", "server", "agent", "boot", "net", "main", "completion", "issues"},
 }

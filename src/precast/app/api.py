@@ -39,6 +39,7 @@ from precast.app.settings import Address, ServerSettings
 from precast.app.shared_services import BackgroundTask, build_audit_log
 from precast.app.supervision import Worker
 from precast.base.ids import TimeOrderedIds
+from precast.services.clocks.guard import ClockGuard
 from precast.services.identity.crl import CrlService
 from precast.services.identity.people import PeopleService
 from precast.services.identity.recognition import RecognitionService
@@ -67,8 +68,9 @@ class ApiRole:
         server_id: str,
         signer: SignerClient,
         tls: ServerTls,
+        guard: ClockGuard,
     ) -> None:
-        self._database, self._settings, self._worker = database, settings, worker
+        self._database, self._settings, self._worker, self._guard = database, settings, worker, guard
         self._signer, self._tls = signer, tls
         self._facts, self._reports = build_fact_service(database), build_report_components(database, settings)
         self._sessions = build_session_components(database, self._facts, self._reports.service, server_id, signer)
@@ -111,6 +113,11 @@ class ApiRole:
         routes.collect(WebPages())
         routes.collect(WebSessionsApi(browsers))
         self._metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(endpoint.connections))
+        self._metrics.gauge(
+            "precast_clock_held",
+            "1 while this process does not trust the clock, and deletes nothing by age.",
+            lambda: self._guard.is_held,
+        )
         quotas = Quotas(database.clock, RequestLimits(rate=self._settings.requests_per_second))
         return HttpServer(routes, Authoriser(people, recognition, browsers), self._metrics, quotas)
 
@@ -147,7 +154,10 @@ class ApiRole:
     def _status_api(self) -> StatusApi:
         database, signer = self._database, self._signer
         place = ServerInfo(
-            self._settings.data, database.clock.now(), lambda: signer.current.certificate.not_valid_after_utc
+            self._settings.data,
+            database.clock.now(),
+            lambda: signer.current.certificate.not_valid_after_utc,
+            lambda: self._guard.judgement,
         )
         classifications, work = Classifications(database), WorkQueue(database, [])
         return StatusApi(StatusService(database, Fleet(database), Sessions(database), work, classifications, place))

@@ -4,6 +4,7 @@ from precast.api.jobs import JobsApi
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import build_audit_log, build_target_service
 from precast.base.ids import TimeOrderedIds
+from precast.services.clocks.guard import ClockGuard
 from precast.services.identity.signer.client import SignerClient
 from precast.services.jobs.driver import JobDriver
 from precast.services.jobs.service import JobService
@@ -21,7 +22,7 @@ def build_runs_api(database: Database, settings: ServerSettings, signer: SignerC
     return JobsApi(service, database.clock, settings.runs_per_minute)
 
 
-def build_run_driver(database: Database) -> JobDriver:
+def build_run_driver(database: Database, guard: ClockGuard) -> JobDriver:
     sessions, streams = Sessions(database), Streams(database, MAX_ORDERS)
     orders = OrderService(NodeCertificates(database), streams, build_audit_log(database))
-    return JobDriver(database, Jobs(database), sessions, orders)
+    return JobDriver(database, Jobs(database), sessions, orders, guard)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from precast.api.http.webhook import post
 from precast.api.reports import ReportsApi
 from precast.app.settings import ServerSettings
+from precast.services.clocks.guard import ClockGuard
 from precast.services.jobs.results import StepResults
 from precast.services.reports.reports import ReportService
 from precast.services.reports.retention import ReportRetention
@@ -45,5 +46,5 @@ def build_returner_service(database: Database, settings: ServerSettings) -> tupl
     return service, list(configured)
 
 
-def build_report_retention(database: Database, settings: ServerSettings) -> ReportRetention:
-    return ReportRetention(database, Reports(database), ReportPartitions(database), settings.report_retention)
+def build_report_retention(database: Database, settings: ServerSettings, guard: ClockGuard) -> ReportRetention:
+    return ReportRetention(database, Reports(database), ReportPartitions(database), guard, settings.report_retention)

@@ -24,6 +24,7 @@ from precast.base.settings import load
 if TYPE_CHECKING:
     from precast.app.api import ApiRole
     from precast.app.shared_services import BackgroundTask
+    from precast.services.clocks.guard import ClockGuard
     from precast.store.engine.database import Database
 
 # The garbage collector runs after this many new objects.
@@ -57,9 +58,9 @@ async def initialise(
     from precast.services.identity.authority import Authority
     from precast.services.identity.puppet_ca import PuppetCa
     from precast.services.identity.signer.local import open_local_signer
-    from precast.wire.identity.bodies import NewPersonToken
     from precast.services.identity.signer.site import refuse_other_site
     from precast.store.identity.authorities import Authorities
+    from precast.wire.identity.bodies import NewPersonToken
 
     now = SystemClock().now()
     files = authority_files(load(SignerSettings, {"data": settings.data}, os.environ).values)
@@ -70,16 +71,16 @@ async def initialise(
     _make_directory(settings.data)
     # The authority's files appear last and all at once: if anything fails before, `init` can be run again.
     async with opened(settings) as database:
-        with files.created(authority, [each.fingerprint for each in certificates if not each.revoked_at]) as new:
         if not gives_up_authority:
             await refuse_other_site(database, may_have_nodes=puppet is not None)
+        with files.created(authority, [each.fingerprint for each in certificates if not each.revoked_at]) as new:
             if puppet is not None:
                 await import_certificates(database, puppet, certificates)
             people = build_people_service(database, await open_local_signer(new, SystemClock()))
             token = await people.create(NewPersonToken(admin, "admin"), "system")
-    lines = [f"{node.name}: {node.reason}" for node in left_out]
         # After the files: an interrupted `init` can be repeated, and a server that starts without this row adds it.
         await database.write(Authorities(database).replace, authority.fingerprint)
+    lines = [f"{node.name}: {node.reason}" for node in left_out]
     return NewSite(authority.fingerprint, files.certificate, token.token, len(certificates), lines)
 
 
@@ -115,17 +116,21 @@ async def serve(settings: ServerSettings, worker: Worker | None, started: Callab
     A server without workers calls `started` with the address it listens on, or None without the role api.
     Raises UnavailableError CONFINE-001 if processes that handle untrusted code could not be confined.
     """
+    from precast.app.shared_services import build_clock_guard
+
     if worker is None or worker.number == 1:
         await refuse_unconfined(settings)
     room, number = (None, None) if worker is None else (worker.shared_directory, worker.number)
     async with opened(settings, room=room, number=number) as database, AsyncExitStack() as front_resources:
         server_id = TimeOrderedIds(database.clock).new()
-        front = await _front(database, settings, worker, server_id, front_resources)
+        guard = build_clock_guard(database, settings)
+        await guard.check()  # before anything is stored or deleted: a clock that is wrong from the start says so
+        front = await _front(database, settings, worker, server_id, front_resources, guard)
         wanted_address = worker.address if worker is not None and worker.address is not None else settings.listen
         address = None if front is None else await front.listen(wanted_address)
         async with AsyncExitStack() as resources, asyncio.TaskGroup() as tasks:
-            background = [] if front is None else front.background
-            background = [*background, *await _background(database, settings, worker, server_id, resources)]
+            background = [guard.run, *([] if front is None else front.background)]
+            background += await _background(database, settings, worker, server_id, resources, guard)
             running = [tasks.create_task(run()) for run in background]
             _collect_seldom()
             if worker is None:
@@ -140,7 +145,12 @@ async def serve(settings: ServerSettings, worker: Worker | None, started: Callab
 
 
 async def _front(
-    database: "Database", settings: ServerSettings, worker: Worker | None, server_id: str, resources: AsyncExitStack
+    database: "Database",
+    settings: ServerSettings,
+    worker: Worker | None,
+    server_id: str,
+    resources: AsyncExitStack,
+    guard: "ClockGuard",
 ) -> "ApiRole | None":
     """The role api with its signer. Closing `resources` ends the signer that was started for it."""
     if API not in settings.roles:
@@ -149,21 +159,26 @@ async def _front(
     from precast.app.api import ApiRole
     from precast.app.signer.process import opened_signer
     from precast.app.signer.settings import certified_hosts
+    from precast.services.identity.signer.site import verify_site
 
     background: list[BackgroundTask] = []
     signer = await resources.enter_async_context(opened_signer(settings, worker, background))
+    await verify_site(database, signer.current)
     tls = await ServerTls.create(signer, certified_hosts(settings.names), database.clock)
-    role = ApiRole(database, settings, worker, server_id, signer, tls)
+    role = ApiRole(database, settings, worker, server_id, signer, tls, guard)
     role.background += background
     return role
 
 
 async def _background(
-    from precast.services.identity.signer.site import verify_site
-    database: "Database", settings: ServerSettings, worker: Worker | None, server_id: str, resources: AsyncExitStack
+    database: "Database",
+    settings: ServerSettings,
+    worker: Worker | None,
+    server_id: str,
+    resources: AsyncExitStack,
+    guard: "ClockGuard",
 ) -> "list[BackgroundTask]":
     """The background tasks of the roles other than api. Closing `resources` ends the processes that they have started."""
-    await verify_site(database, signer.current)
     background: list[BackgroundTask] = []
     if API not in settings.roles:
         from precast.app.shared_services import build_quiet_presence
@@ -176,7 +191,7 @@ async def _background(
     if SCHEDULER in settings.roles:
         from precast.app.scheduler import scheduler_tasks
 
-        background += scheduler_tasks(database, settings, server_id)
+        background += scheduler_tasks(database, settings, server_id, guard)
     return background
 
 

@@ -9,6 +9,7 @@ from precast.app.reports import build_report_retention, build_returner_service
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import BackgroundTask
 from precast.services.catalogs.pruning import CatalogPruner, Retention
+from precast.services.clocks.guard import ClockGuard
 from precast.services.code.content_collection import ContentCollector
 from precast.services.facts.retention import FactRetention
 from precast.store.catalogs.catalogs import Catalogs
@@ -19,22 +20,24 @@ from precast.store.facts.facts import Facts
 from precast.store.traces import Traces
 
 
-def scheduler_tasks(database: Database, settings: ServerSettings, server_id: str) -> list[BackgroundTask]:
+def scheduler_tasks(
+    database: Database, settings: ServerSettings, server_id: str, guard: ClockGuard
+) -> list[BackgroundTask]:
     """The background tasks of the role. Raises InputError ENV-024 or REPORT-004 if hooks or returners are invalid."""
     classification, environments = (
         build_classification(database, settings),
         build_environment_components(database, settings),
     )
     tasks = [
-        FactRetention(database, Facts(database)).run,
-        build_report_retention(database, settings).run,
-        ContentCollector(database, Blobs(database), Environments(database)).run,
-        _pruning(database, settings).run,
+        FactRetention(Facts(database), guard).run,
+        build_report_retention(database, settings, guard).run,
+        ContentCollector(database, Blobs(database), Environments(database), guard).run,
+        _pruning(database, settings, guard).run,
         lambda: classification.rules.run(server_id),
     ]
     returners, names = build_returner_service(database, settings)
     tasks += [partial(returners.run, name, server_id) for name in names]
-    tasks.append(lambda: build_run_driver(database).run(server_id))
+    tasks.append(lambda: build_run_driver(database, guard).run(server_id))
     if settings.hooks is not None:
         tasks.append(lambda: environments.hooks.run(server_id))
     if (enc := classification.enc) is not None:
@@ -42,6 +45,6 @@ def scheduler_tasks(database: Database, settings: ServerSettings, server_id: str
     return tasks
 
 
-def _pruning(database: Database, settings: ServerSettings) -> CatalogPruner:
+def _pruning(database: Database, settings: ServerSettings, guard: ClockGuard) -> CatalogPruner:
     retention = Retention(settings.keep_traces, settings.keep_releases)
-    return CatalogPruner(database, Traces(database), Catalogs(database), Blobs(database), retention)
+    return CatalogPruner(database, Traces(database), Catalogs(database), Blobs(database), guard, retention)

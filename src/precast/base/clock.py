@@ -9,6 +9,8 @@ from typing import Protocol
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+# Later than every stored time: where a list of the newest rows begins. A clock that was ahead has stored times in the future.
+END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 class Clock(Protocol):
@@ -18,7 +20,7 @@ class Clock(Protocol):
         """The time of day, aware, UTC."""
 
     def monotonic_s(self) -> float:
-        """Seconds that never run backwards, from an unknown start."""
+        """Seconds that never run backwards, from an unknown start. They also count while the machine is suspended."""
 
 
 class SystemClock:
@@ -28,7 +30,7 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic_s(self) -> float:
-        return time.monotonic()
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class ManualClock:
@@ -53,6 +55,10 @@ class ManualClock:
     def set_back(self, seconds: float) -> None:
         """Behave as a corrected or skewed machine clock: the time of day jumps back, the monotonic time does not."""
         self._now -= timedelta(seconds=seconds)
+
+    def set_ahead(self, seconds: float) -> None:
+        """As `set_back`, in the other direction."""
+        self._now += timedelta(seconds=seconds)
 
 
 class AnchoredClock:

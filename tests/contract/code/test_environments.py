@@ -11,6 +11,7 @@ from precast.base import digests
 from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
 from precast.base.ids import CountedIds
+from precast.services.clocks.guard import ClockGuard
 from precast.services.code import content as content_module
 from precast.services.code import content_collection
 from precast.services.code.content import GRACE, ContentScope, ContentService
@@ -41,7 +42,7 @@ class Site:
         self.audit = AuditLog(database, CountedIds())
         self.content = ContentService(database, self.blobs, spool)
         self.service = EnvironmentService(database, self.environments, self.blobs, self.content, self.work, self.audit)
-        self.collection = ContentCollector(database, self.blobs, self.environments)
+        self.collection = ContentCollector(database, self.blobs, self.environments, ClockGuard(database, "boot"))
 
     async def deploy(self, name: str, **files: str) -> int:
         """Upload files and deploy them; returns the number of the version."""

@@ -146,6 +146,7 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "content_upload": {"uploads"},
         "approval_request": {"approvals"},
         "approval_decision": {"approvals"},
+        "clock_mark": {"clocks"},
         "node_said": {"classification"},
         "node_rule": {"classification"},
         "document": {"catalogs"},

@@ -12,6 +12,7 @@ from precast.base import canonical, digests
 from precast.base.clock import ManualClock
 from precast.base.errors import InputError, NotFoundError, PrecastError
 from precast.lang.inputs import FactPath, Path
+from precast.services.clocks.guard import ClockGuard
 from precast.services.facts import retention as fact_retention
 from precast.services.facts.intake import FACTS
 from precast.services.facts.reads import TracedReads
@@ -524,7 +525,7 @@ async def test_history_is_bounded_by_age_and_by_steps_of_a_node(
     monkeypatch.setattr(fact_retention, "KEEP_STEPS", 5)
     monkeypatch.setattr(fact_retention, "BATCH", 2)
     monkeypatch.setattr(fact_retention, "PAGE", 1)
-    retention = FactRetention(database, Facts(database))
+    retention = FactRetention(Facts(database), ClockGuard(database, "boot"))
     for name in ("web2", "web3"):
         await database.write(NodeCertificates(database).lock_or_create, name)
     for number in range(9):

@@ -14,6 +14,7 @@ from precast.api.sessions.records import declare_order_records
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError, InputError, NotFoundError
 from precast.base.ids import CountedIds, TimeOrderedIds
+from precast.services.clocks.guard import ClockGuard
 from precast.services.identity.authority_files import AuthorityFiles
 from precast.services.identity.signer.client import SignerClient
 from precast.services.identity.signer.local import open_local_signer
@@ -84,7 +85,7 @@ class Site:
         targets = TargetService(KnownNodes(database, Fleet(database), self.sessions), database.clock)
         self.service = JobService(database, self.runs, self.sessions, targets, self.audit, CountedIds("run"), signer)
         self.results = StepResults(self.runs)
-        self.driver = JobDriver(database, self.runs, self.sessions, self.orders)
+        self.driver = JobDriver(database, self.runs, self.sessions, self.orders, ClockGuard(database, "boot"))
 
     async def connect(self, *names: str) -> None:
         await self.sessions.renew_lease(self.name, self.name, 3600, 0)
@@ -496,3 +497,26 @@ async def test_purged_node_is_in_no_run(site: Site) -> None:
     run = await site.start("a", "b")
     await site.database.write(store.delete_node_steps, "a")
     assert await site.states(run) == {"b": "waiting"}
+
+
+@pytest.mark.parametrize("jump_s", [3600.0, 40 * 86_400.0])
+async def test_clock_that_jumps_gives_up_no_node_that_was_ordered_before(
+    site: Site, clock: ManualClock, jump_s: float
+) -> None:
+    limits = JobLimits(begin_s=10, take_s=100)
+    run = await site.start("a", "b", limits=limits)
+    await site.drive()
+    await site.begin(run, "b")
+    clock.set_ahead(jump_s)
+    await site.connect("c")
+    later = await site.start("c", limits=limits)
+    await site.drive()
+    assert await site.states(run) == {"a": "ordered", "b": "began"}
+    clock.advance(10 + GRACE.total_seconds())
+    await site.connect("c")
+    await site.drive()
+    assert await site.states(later) == {"c": "silent"}, "a wait that began after the jump ends in time"
+    await site.end(run, "b")
+    clock.set_back(jump_s)
+    await site.drive()
+    assert await site.states(run) == {"a": "silent", "b": "done"}

@@ -7,6 +7,7 @@ import pytest
 
 from precast.base.clock import ManualClock
 from precast.base.errors import InputError, NotFoundError
+from precast.services.clocks.guard import ClockGuard
 from precast.services.reports.reports import ReportService, prepare_began, prepare_ended, prepare_events
 from precast.services.reports.retention import ReportRetention
 from precast.services.reports.views import MAX_EVENTS, ReportViews
@@ -138,7 +139,9 @@ async def test_list_continues_after_the_previous_page(world: World, clock: Manua
 async def test_old_reports_are_deleted_by_partition_or_in_batches(
     world: World, database: Database, clock: ManualClock
 ) -> None:
-    retention = ReportRetention(database, world.reports, world.partitions, timedelta(days=10))
+    retention = ReportRetention(
+        database, world.reports, world.partitions, ClockGuard(database, "boot"), timedelta(days=10)
+    )
     await retention.trim()
     await world.take(prepare_ended("web1", ended(began(1), changed("/a"), events=1)))
     clock.advance(9 * 86_400)
@@ -159,7 +162,12 @@ async def test_reports_are_never_deleted_without_a_retention(
 ) -> None:
     await world.take(prepare_ended("web1", ended(began(1), changed("/a"), events=1)))
     clock.advance(4000 * 86_400)
-    assert await ReportRetention(database, world.reports, world.partitions, timedelta(0)).trim() == 0
+    assert (
+        await ReportRetention(
+            database, world.reports, world.partitions, ClockGuard(database, "boot"), timedelta(0)
+        ).trim()
+        == 0
+    )
     assert len((await world.views.newest(ReportFilter())).reports) == 1
 
 
@@ -184,6 +192,8 @@ async def test_partitions_are_created_ahead_unless_the_default_has_their_rows(wo
 async def test_silent_run_is_ended_by_retention(world: World, database: Database, clock: ManualClock) -> None:
     await world.take(prepare_began("web1", began()))
     clock.advance(6 * 3600)
-    await ReportRetention(database, world.reports, world.partitions, timedelta(days=1)).trim()
+    await ReportRetention(
+        database, world.reports, world.partitions, ClockGuard(database, "boot"), timedelta(days=1)
+    ).trim()
     row = (await world.views.show(report_id(1))).report
     assert (row.state, row.why) == ("broken-off", "it reported nothing for 5 hours")

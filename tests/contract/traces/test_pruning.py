@@ -11,6 +11,7 @@ from lab.compile_services import CompileServices
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError
 from precast.services.catalogs.pruning import CatalogPruner, PruneCounts, Retention
+from precast.services.clocks.guard import ClockGuard
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.released import Release
 from precast.store.engine.database import Database
@@ -69,7 +70,9 @@ class Site(CompileServices):
     def __init__(self, database: Database, clock: ManualClock, retention: Retention | None = None) -> None:
         super().__init__(database)
         self.clock = clock
-        self.pruning = CatalogPruner(database, self.traces, self.catalogs, self.blobs, retention)
+        self.pruning = CatalogPruner(
+            database, self.traces, self.catalogs, self.blobs, ClockGuard(database, "boot"), retention
+        )
 
     async def paint(self, node: str, colour: str) -> None:
         await self.introduce(node)
@@ -146,7 +149,9 @@ async def test_served_and_retained_catalogs_are_not_deleted(site: Site) -> None:
 async def test_old_releases_are_deleted_except_the_one_that_a_rollback_needs(
     site: Site, database: Database, clock: ManualClock
 ) -> None:
-    pruning = CatalogPruner(database, site.traces, site.catalogs, site.blobs, Retention(releases=2))
+    pruning = CatalogPruner(
+        database, site.traces, site.catalogs, site.blobs, ClockGuard(database, "boot"), Retention(releases=2)
+    )
     for colour in ("red", "green", "blue", "red", "green"):
         await site.paint("a", colour)
         await site.settle()

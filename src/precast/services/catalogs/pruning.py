@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from precast.base.errors import PrecastError
+from precast.services.clocks.guard import ClockGuard
 from precast.store import issues as store_issues
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.documents import content_owner
@@ -49,9 +50,16 @@ class CatalogPruner:
     """Deletes what is no longer needed; holds no state between calls."""
 
     def __init__(
-        self, database: Database, traces: Traces, catalogs: Catalogs, blobs: Blobs, retention: Retention | None = None
+        self,
+        database: Database,
+        traces: Traces,
+        catalogs: Catalogs,
+        blobs: Blobs,
+        guard: ClockGuard,
+        retention: Retention | None = None,
     ) -> None:
         self._database, self._traces, self._catalogs, self._blobs = database, traces, catalogs, blobs
+        self._guard = guard
         self._retention = retention or Retention()
 
     async def prune(self) -> PruneCounts:
@@ -82,7 +90,8 @@ class CatalogPruner:
 
     async def _prune_chains(self) -> int:
         """Delete unused chains from the ends of the branches inwards: a parent is deleted after the chains attached to it."""
-        before = self._database.clock.now() - self._retention.traces
+        if (before := await self._guard.cutoff(self._retention.traces)) is None:
+            return 0
         total = 0
         while True:
             count, after = 0, UnusedChain("", 0, None)
@@ -102,8 +111,9 @@ class CatalogPruner:
         return (yield from self._traces.delete_unused(free, before)) if free else 0
 
     async def _collect_documents(self) -> int:
+        if (before := await self._guard.cutoff(GRACE)) is None:
+            return 0
         await self._database.write(self._traces.set_missing_documents)
-        before = self._database.clock.now() - GRACE
         count, after = 0, ""
         while page := await self._database.read(self._catalogs.documents.list_unused, before, after, PAGE):
             used = await self._database.read(self._traces.filter_named_documents, page)

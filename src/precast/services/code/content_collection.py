@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+from datetime import datetime
 
 from precast.base.errors import PrecastError
+from precast.services.clocks.guard import ClockGuard
 from precast.services.code.content import GRACE, tree_owner
 from precast.store import issues as store_issues
 from precast.store.code.blobs import Blobs
@@ -26,22 +28,28 @@ class ContentCollector:
     Other owners of content, such as catalogs, have references of their own, so the collector need not know them.
     """
 
-    def __init__(self, database: Database, blobs: Blobs, environments: Environments) -> None:
+    def __init__(self, database: Database, blobs: Blobs, environments: Environments, guard: ClockGuard) -> None:
         self._database = database
+        self._guard = guard
         self._blobs = blobs
         self._environments = environments
         self._uploads = Uploads()
 
     async def collect(self) -> int:
-        """Delete what is old; returns the number of deleted blobs. Cancelling leaves the rest for the next time."""
+        """Delete what is old; returns the number of deleted blobs. Cancelling leaves the rest for the next time.
+
+        While the clock is not trusted, only versions are deleted, which are counted.
+        """
         after = ""
         while page := await self._environments.list(after, PAGE):
             for environment in page:
                 await self._delete_old_versions(environment.name)
             after = page[-1].name
-        while await self._database.write(self._uploads.expire, self._database.clock.now() - GRACE, PAGE) == PAGE:
+        if (before := await self._guard.cutoff(GRACE)) is None:
+            return 0
+        while await self._database.write(self._uploads.expire, before, PAGE) == PAGE:
             pass
-        return await self._delete_unreferenced()
+        return await self._delete_unreferenced(before)
 
     async def _delete_old_versions(self, environment: str) -> None:
         for number in await self._database.read(self._environments.list_oldest, environment, KEEP_VERSIONS, PAGE):
@@ -55,9 +63,8 @@ class ContentCollector:
             return False
         return (yield from self._blobs.delete_references(tree_owner(version), PAGE)) > 0
 
-    async def _delete_unreferenced(self) -> int:
+    async def _delete_unreferenced(self, before: datetime) -> int:
         count = 0
-        before = self._database.clock.now() - GRACE
         after: str | None = ""
         while after is not None:
             page = await self._blobs.list_unreferenced(before, after, PAGE)

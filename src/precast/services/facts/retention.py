@@ -5,7 +5,7 @@ import logging
 from datetime import timedelta
 
 from precast.base.errors import PrecastError
-from precast.store.engine.database import Database
+from precast.services.clocks.guard import ClockGuard
 from precast.store.facts.facts import Facts
 
 log = logging.getLogger("precast.facts")
@@ -22,18 +22,22 @@ EVERY_S = 3600.0
 class FactRetention:
     """Deletes steps that are too old or too many. Several servers may do so at once: deleting is idempotent."""
 
-    def __init__(self, database: Database, facts: Facts) -> None:
-        self._database = database
+    def __init__(self, facts: Facts, guard: ClockGuard) -> None:
         self._facts = facts
+        self._guard = guard
 
     async def trim(self) -> int:
-        """Delete the steps beyond the bounds; returns how many. Cancelling leaves the rest for the next time."""
+        """Delete the steps beyond the bounds; returns how many. Cancelling leaves the rest for the next time.
+
+        While the clock is not trusted, none is deleted by its age.
+        """
         count = 0
-        before = self._database.clock.now() - KEEP_AGE
-        while deleted := await self._facts.trim_old(before, BATCH):
-            count += deleted
-        while await self._facts.trim_flaps(self._database.clock.now() - KEEP_FLAPS, BATCH):
-            pass
+        if (before := await self._guard.cutoff(KEEP_AGE)) is not None:
+            while deleted := await self._facts.trim_old(before, BATCH):
+                count += deleted
+        if (before := await self._guard.cutoff(KEEP_FLAPS)) is not None:
+            while await self._facts.trim_flaps(before, BATCH):
+                pass
         after = ""
         while crowded := await self._facts.list_crowded(KEEP_STEPS, after, PAGE):
             for node in crowded:

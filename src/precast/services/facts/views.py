@@ -1,10 +1,11 @@
 """Reads the stored facts of a node and their history, for people and for the API."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
+from precast.base.clock import END_OF_TIME
 from precast.services.facts import issues
 from precast.services.facts.decisions import is_volatile
 from precast.services.facts.reads import CatalogReads
@@ -39,8 +40,7 @@ class FactViews:
 
     async def changes(self, node: str, before: datetime | None = None) -> list[FactChangeRow]:
         """How a node's stable facts changed, newest first."""
-        until = before or self._database.clock.now() + timedelta(days=1)
-        steps = await self._facts.list_history(node, until)
+        steps = await self._facts.list_history(node, before or END_OF_TIME)
         return [
             FactChangeRow(step.at, change.path, _value(change.before), _value(change.after))
             for step in steps

@@ -14,8 +14,9 @@ from collections.abc import Awaitable
 from datetime import timedelta
 
 from precast.base.errors import PrecastError
+from precast.services.clocks.guard import ClockGuard
 from precast.services.jobs.job_net import NetLimits, StartableNodes, find_startable, group_batches
-from precast.services.jobs.requests import JobRequest, decode_request, make_exec_order, make_run_order
+from precast.services.jobs.requests import JobRequest, decode_request, make_exec_order, make_run_order, why_away
 from precast.services.jobs.sealed_commands import SealedExecOrder
 from precast.services.sessions.orders import OrderService
 from precast.store.engine.database import Database
@@ -49,8 +50,11 @@ DELETE_EVERY_S = 600.0
 class JobDriver:
     """Owns the jobs that this server drives, for as long as `run` runs."""
 
-    def __init__(self, database: Database, jobs: Jobs, sessions: Sessions, orders: OrderService) -> None:
+    def __init__(
+        self, database: Database, jobs: Jobs, sessions: Sessions, orders: OrderService, guard: ClockGuard
+    ) -> None:
         self._database, self._jobs, self._sessions, self._orders = database, jobs, sessions, orders
+        self._clock_guard = guard
         self._claims: dict[str, JobClaim] = {}
         # Ids of claimed jobs that need a pass; as bounded as the claims.
         self._due: set[str] = set()
@@ -118,8 +122,8 @@ class JobDriver:
             self._claims[claim.job] = claim
         now_s = self._database.clock.monotonic_s()
         if now_s - self._deleted_s > DELETE_EVERY_S:
-            before = self._database.clock.now() - RETENTION
-            if await self._jobs.delete_old(before, DELETE_BATCH) < DELETE_BATCH:
+            before = await self._clock_guard.cutoff(RETENTION)
+            if before is None or await self._jobs.delete_old(before, DELETE_BATCH) < DELETE_BATCH:
                 self._deleted_s = now_s
 
     async def advance(self, job_id: str) -> None:
@@ -169,7 +173,8 @@ class JobDriver:
     def _send_order(self, job: JobRow, request: JobRequest, node: str, is_connected: bool) -> Transaction[None]:
         limits = request.limits
         if not is_connected and not limits.away_s:
-            yield from self._jobs.leave_out(job.id, node, store.AWAY, "it is not connected")
+            held = yield from self._sessions.filter_held([node])
+            yield from self._jobs.leave_out(job.id, node, store.AWAY, why_away(bool(held)))
             return
         if not (yield from self._orders.has_room(node)):
             yield from self._jobs.leave_out(job.id, node, store.AWAY, "too many orders wait for it already")
@@ -200,8 +205,12 @@ class JobDriver:
         job = yield from self._jobs.renew_lease(claim, LEASE_S)
         if job is None:
             return None
+        # A clock that jumped ends no wait that began before.
         given_up = yield from self._jobs.expire_steps(
-            job.id, "it did not begin in time", "it did not report in time how it ended"
+            job.id,
+            "it did not begin in time",
+            "it did not report in time how it ended",
+            self._clock_guard.trusted_since,
         )
         last, has_more = yield from self._jobs.number_changes(job.id, job.changes)
         counts = yield from self._jobs.count_steps(job.id)

@@ -21,6 +21,8 @@ FAR_BEHIND_S = 60.0
 def find_problems(view: StatusView) -> Iterator[Problem]:
     """Yield the problems that the counts of a status show."""
     yield from _check_disk(view.disk)
+    if view.clock is not None:
+        yield Problem("warning", f"{view.clock.text}: nothing is deleted by age", view.clock.hint)
     if view.authority_until - view.now < AUTHORITY_WARNING:
         level = "broken" if view.authority_until <= view.now else "warning"
         text = f"the authority's certificate expires {view.authority_until:%Y-%m-%d %H:%M:%SZ}"

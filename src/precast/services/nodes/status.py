@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from precast import __version__
+from precast.services.clocks.judgement import TRUSTED, Judgement
 from precast.services.nodes.problems import find_problems
 from precast.store.engine import health
 from precast.store.engine.database import Database
@@ -20,7 +21,7 @@ from precast.store.schema.check import ping
 from precast.store.schema.schema import Schema
 from precast.store.sessions.sessions import Server, Sessions
 from precast.wire.nodes.presence import ServerRow
-from precast.wire.nodes.status import DatabaseStatus, DiskStatus, QueueStatus, StatusView
+from precast.wire.nodes.status import ClockTrouble, DatabaseStatus, DiskStatus, QueueStatus, StatusView
 
 
 class ServerInfo(NamedTuple):
@@ -29,6 +30,7 @@ class ServerInfo(NamedTuple):
     data: Path
     started_at: datetime
     authority_until: Callable[[], datetime]  # the authority may be rotated while the server runs
+    judge_clock: Callable[[], Judgement] = lambda: TRUSTED
 
 
 class StatusService:
@@ -68,6 +70,7 @@ class StatusService:
             authority_until=self._server.authority_until(),
             disk=disk,
             unanswered=await self._database.read(self._sources.count_problems),
+            clock=_clock(self._server.judge_clock()),
             problems=[],
         )
         return msgspec.structs.replace(view, problems=list(find_problems(view)))
@@ -86,6 +89,10 @@ class StatusService:
             replicas=copies.number,
             behind_s=copies.behind_s,
         )
+
+
+def _clock(judgement: Judgement) -> ClockTrouble | None:
+    return None if judgement.is_trusted else ClockTrouble(judgement.why, judgement.hint)
 
 
 def _disk(place: Path) -> DiskStatus:

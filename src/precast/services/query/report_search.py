@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from precast.base.clock import from_micros, to_micros
+from precast.base.clock import END_OF_TIME, from_micros, to_micros
 from precast.services.query import issues
 from precast.services.query.predicates import ABSENT, Predicate, compile_predicate
 from precast.store.engine.database import Database
@@ -71,7 +71,7 @@ class ReportSearch:
         """Yield matching reports, each with the cursor after it. Raises InputError QUERY-005."""
         now = self._database.clock.now()
         test = compile_predicate(term, ReportFieldReader(now)) if term is not None else lambda _: True
-        cursor = ReportCursor(now + LATE) if after is None else ReportCursor(from_micros(after.at), after.id)
+        cursor = ReportCursor(END_OF_TIME) if after is None else ReportCursor(from_micros(after.at), after.id)
         index_filter, oldest = _index_filter(term), _oldest(term, now)
         started_s = self._database.clock.monotonic_s()
         while page := await self._reader.list_newest(index_filter, cursor, PAGE):

@@ -9,6 +9,7 @@ import logging
 from datetime import timedelta
 
 from precast.base.errors import PrecastError
+from precast.services.clocks.guard import ClockGuard
 from precast.store.engine.database import Database
 from precast.store.reports.partitions import ReportPartitions
 from precast.store.reports.reports import Reports
@@ -30,27 +31,32 @@ class ReportRetention:
         database: Database,
         reports: Reports,
         partitions: ReportPartitions,
+        guard: ClockGuard,
         keep: timedelta,
         deadline: timedelta = DEADLINE,
     ) -> None:
         self._database = database
         self._reports = reports
         self._partitions = partitions
+        self._guard = guard
         self._keep = keep
         self._deadline = deadline
 
     async def trim(self) -> int:
-        """Delete old reports and end silent ones; returns how many rows were deleted one by one. Cancelling leaves the rest for later."""
-        now = self._database.clock.now()
-        await self._partitions.prepare(now)
+        """Delete old reports and end silent ones; returns how many rows were deleted one by one. Cancelling leaves the rest for later.
+
+        While the clock is not trusted, none is deleted or ended.
+        """
+        await self._partitions.prepare(self._database.clock.now())
+        silent_since = await self._guard.cutoff(self._deadline)
         why = SILENT.format(hours=self._deadline / timedelta(hours=1))
-        if count := await self._reports.break_off(now - self._deadline, why):
+        if silent_since is not None and (count := await self._reports.break_off(silent_since, why)):
             log.warning("%d runs count as broken off: %s", count, why)
-        if not self._keep:
+        if not self._keep or (before := await self._guard.cutoff(self._keep)) is None:
             return 0
-        await self._partitions.drop(now - self._keep)
+        await self._partitions.drop(before)
         count = 0
-        while deleted := await self._reports.trim(now - self._keep, BATCH):
+        while deleted := await self._reports.trim(before, BATCH):
             count += deleted
         return count
 

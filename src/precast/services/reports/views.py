@@ -4,11 +4,11 @@ A viewer that waits for events sleeps until the report's topic is woken, and nev
 time share the query, so a hundred viewers of a run cost the database little more than one.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
-from precast.base.clock import from_micros, to_micros
+from precast.base.clock import END_OF_TIME, from_micros, to_micros
 from precast.services.reports import issues
 from precast.services.reports.reports import ReportDetail
 from precast.store.engine.database import Database
@@ -103,7 +103,7 @@ class ReportViews:
 
     def _parse_cursor(self, after: str) -> ReportCursor:
         if not after:
-            return ReportCursor(self._database.clock.now() + timedelta(days=1))
+            return ReportCursor(END_OF_TIME)
         at, _, report = after.partition(".")
         report, _, number = report.partition("/")
         if not at.isdigit() or len(at) > 17 or not report or not (number or "0").isdigit() or len(number) > 9:

@@ -241,10 +241,17 @@ class Jobs:
         """End the steps of all nodes that still wait for their turn."""
         yield queries.LEAVE_OUT_ALL(run=job, state=LEFT_OUT, message=message, now=self._now())
 
-    def expire_steps(self, job: str, never_began: str, never_ended: str) -> Transaction[int]:
-        """End the steps of nodes that did not begin or end in time. Returns how many."""
+    def expire_steps(
+        self, job: str, never_began: str, never_ended: str, since: datetime | None = None
+    ) -> Transaction[int]:
+        """End the steps of nodes that did not begin or end in time, of waits that began after `since`. Returns how many."""
         rows = yield queries.EXPIRE(
-            run=job, now=self._now(), never_began=never_began, never_ended=never_ended, limit=PAGE
+            run=job,
+            now=self._now(),
+            since=0 if since is None else to_micros(since),
+            never_began=never_began,
+            never_ended=never_ended,
+            limit=PAGE,
         )
         return len(rows)
 

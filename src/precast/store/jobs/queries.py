@@ -109,11 +109,12 @@ LEAVE_OUT_ALL = Query(
 EXPIRE = Query(
     "jobs.expire",
     """
-    -- Nodes that did not begin or end in time.
+    -- Nodes that did not begin or end in time, of waits that began after a time.
     UPDATE run_step SET ended_at = :now, due_at = NULL, number = NULL, state = 'silent',
         message = CASE state WHEN 'ordered' THEN :never_began ELSE :never_ended END
     WHERE run = :run AND node IN (
         SELECT node FROM run_step WHERE run = :run AND due_at <= :now AND state IN ('ordered', 'began')
+            AND coalesce(began_at, ordered_at) >= :since
         ORDER BY node LIMIT :limit
     )
     RETURNING node
@@ -123,6 +124,7 @@ EXPIRE = Query(
         message = CASE state WHEN 'ordered' THEN :never_began ELSE :never_ended END
     WHERE run = :run AND node IN (
         SELECT node FROM run_step WHERE run = :run AND due_at <= :now AND state IN ('ordered', 'began')
+            AND coalesce(began_at, ordered_at) >= :since
         ORDER BY node LIMIT :limit FOR UPDATE SKIP LOCKED
     )
     RETURNING node

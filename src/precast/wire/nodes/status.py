@@ -36,6 +36,13 @@ class DiskStatus(msgspec.Struct, frozen=True):
     size_bytes: int
 
 
+class ClockTrouble(msgspec.Struct, frozen=True):
+    """Why the clock is not trusted, and what to do."""
+
+    text: str
+    hint: str
+
+
 class Problem(msgspec.Struct, frozen=True):
     """A finding that needs attention. `level` is warning or broken."""
 
@@ -58,3 +65,4 @@ class StatusView(msgspec.Struct, frozen=True):
     disk: DiskStatus
     problems: list[Problem]
     unanswered: int = 0  # nodes that the external classifier could not be asked about the last time
+    clock: ClockTrouble | None = None  # set while this server does not trust the clock: then nothing is deleted by age

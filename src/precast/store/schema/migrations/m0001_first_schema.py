@@ -4,6 +4,7 @@ from precast.store.schema.migrations import Migration
 from precast.store.schema.migrations.first_schema import (
     approvals,
     catalogs,
+    clocks,
     code,
     facts,
     identity,
@@ -31,6 +32,7 @@ MIGRATION = Migration(
         *reports.TABLES,
         *jobs.TABLES,
         *approvals.TABLES,
+        *clocks.TABLES,
     ),
     expand_only={
         "SQLite": (*queue.SQLITE, *identity.SQLITE),

@@ -87,6 +87,7 @@ class Boot:
         self._identity = Identity("", "")
         self._configuration = Configuration()
         self._has_failed = False
+        self._is_stopping = False
         self._reported_stage: Stage | None = None
         self._began_s = parts.clock.monotonic_s()
 
@@ -111,6 +112,11 @@ class Boot:
             is_complete = self._note_incomplete()
             self._note(events.StageFinished(self._now_s(), is_complete))
         return is_complete
+
+    def stop(self) -> None:
+        """Begin no further module and ask no further source. The modules that run are waited for; the others are due in the next boot."""
+        self._is_stopping = True
+        self._is_over.set()
 
     # The work of the transitions
 
@@ -234,7 +240,7 @@ class Boot:
             self._note(events.ModulePlanned(now_s, module_run.name, waits, module_run.is_asked_for(config)))
 
     async def _run_module(self, module_run: ModuleRun) -> Outcome:
-        """Run a module in a thread, unless a capability that it needs is missing."""
+        """Run a module in a thread, unless a capability that it needs is missing, or the boot is to stop."""
         values = await self._facade.fetch_all(module_run.module.needs | module_run.module.uses)
         missing = [
             capability
@@ -246,6 +252,9 @@ class Boot:
                 f"it needs {capability.value}: {self._facade.verdicts[capability].reason}" for capability in missing
             ]
             return self._note_end(module_run, ModuleRunEnd(Result.NOT_RUN, "; ".join(reasons)))
+        if self._is_stopping:
+            self._has_failed = True  # the boot is not complete
+            return self._note_end(module_run, ModuleRunEnd(Result.NOT_RUN, "the boot was stopped before its turn"))
         self._note(events.ModuleStarted(self._now_s(), module_run.name))
         loop = asyncio.get_running_loop()
         ends = await loop.run_in_executor(self._threads, self._parts.runner.run, module_run, values)

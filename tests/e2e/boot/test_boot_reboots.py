@@ -1,6 +1,7 @@
 """User data that reboots the machine, under a real systemd that really goes down: nothing that began is begun again, as with cloud-init."""
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -99,3 +100,29 @@ def test_command_of_bootcmd_that_is_to_run_once_does_so_though_it_reboots(tmp_pa
     machine, ends = boot_until_off(tmp_path, PER_ONCE)
     assert ends == ["reboot", "poweroff"], order(machine)
     assert order(machine) == ["booted", "once", "booted", "ran"]
+
+
+# The command waits for a file, so that this script decides when it ends: after the boot was asked to stop.
+STOPPED = f"""#cloud-config
+runcmd: ["echo began >> {ORDER}; until [ -e /may-end ]; do sleep 0.05; done; echo ended >> {ORDER}"]
+final_message: the end
+"""
+STOP = f"""
+boot="{sys.executable} -m precast boot run --source nocloud"
+$boot > /said & pid=$!
+until grep -q began {ORDER}; do sleep 0.05; done
+kill -TERM $pid; touch /may-end; wait $pid; echo $? > /code
+$boot > /again; echo $? >> /code
+"""
+
+
+def test_boot_that_is_asked_to_stop_records_what_ends_and_begins_nothing_more(tmp_path: Path) -> None:
+    machine = make_unit_machine(tmp_path, STOPPED)
+    done = machine.run(["unshare", "-u", "-n", "sh", "-c", STOP], timeout_s=200)
+    assert order(machine) == ["began", "ended"], done.stdout
+    said, again = machine.read("/said"), machine.read("/again")
+    assert "runcmd: done, 1 change" in said
+    assert "final_message: not run: the boot was stopped before its turn" in said
+    assert "runcmd: not run: it has already run for this instance" in again
+    assert "final_message: done" in again
+    assert machine.read("/code") == "1\n0\n"

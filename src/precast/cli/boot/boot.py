@@ -1,6 +1,7 @@
 """`precast boot`: configures this machine, or a root, from its data sources, and explains afterwards what happened and why."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 from precast.boot.settings import BootSettings
@@ -10,6 +11,7 @@ from precast.cli.console.settings import add_settings, load_settings
 
 STAGES = ("local", "network", "config", "final")
 INCOMPLETE = 1
+STOP_GRACE_S = 5.0  # how long a boot that is asked to stop waits for the modules that run
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -102,12 +104,33 @@ def _run(args: argparse.Namespace) -> int:
     printer = Printer(is_json=args.json, is_all=args.all)
 
     async def run() -> bool:
+        boot = Boot(parts, options, printer.print_event)
+        _stop_on_request(boot.stop)
         async with undo:
-            return await Boot(parts, options, printer.print_event).run()
+            return await boot.run()
 
     is_complete = asyncio.run(run())
     printer.finish()
     return 0 if is_complete else INCOMPLETE
+
+
+def _stop_on_request(stop: Callable[[], None]) -> None:
+    """Let SIGTERM stop the boot: systemd sends it when the machine goes down. A module that ends soon is recorded, others are cut off."""
+    import asyncio
+    import os
+    import signal
+
+    loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def request() -> None:
+        stop()
+        loop.call_later(STOP_GRACE_S, end)
+
+    loop.add_signal_handler(signal.SIGTERM, request)
 
 
 def _sources(args: argparse.Namespace) -> int:

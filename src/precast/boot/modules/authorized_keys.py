@@ -20,13 +20,18 @@ REDIRECT = (
 def add(
     context: ModuleContext, name: str, lines: Sequence[str], *, instead_of: str = "", options: str = REDIRECT
 ) -> None:
-    """Add the keys that a user does not have yet. With `instead_of`, `options` refuse the login and name that user instead."""
+    """Add the keys that a user does not have yet. With `instead_of`, `options` refuse the login and name that user instead.
+
+    Without keys, a user with a home directory gets an empty file.
+    """
     user = accounts.find_user(context.machine, name, is_local=False)
     if user is None:
         if context.is_dry_run:
             context.record_change(f"add {len(lines)} keys for {name}")
         else:
             context.warn(f"the user {name} does not exist, so no keys are added")
+        return
+    if not lines and (not context.exists(user.home) or user.home == "/"):
         return
     path = f"{user.home.rstrip('/')}/.ssh/authorized_keys"
     content_found = context.read_content(path)
@@ -39,15 +44,17 @@ def add(
     if instead_of:
         filled = options.replace("$USER", instead_of).replace("$DISABLE_USER", name)
         new = [f"{filled} {line}" for line in new]
-    if not new:
+    if not new and (lines or content_found is not None):
         return
     existing = f"{text.rstrip()}\n" if text.strip() else ""
     owner = {"owner": user.uid, "group": user.gid} if context.ownership_parameters(name) else {}
     if not context.exists(user.home):
         context.make_directories(user.home.rpartition("/")[0])
         context.ensure("file", user.home, {"ensure": "directory", "mode": "0700", **owner})
-    context.ensure("file", f"{user.home.rstrip('/')}/.ssh", {"ensure": "directory", "mode": "0700", **owner})
-    content = (existing + "\n".join(dict.fromkeys(new)) + "\n").encode(errors="surrogateescape")
+    directory = path.rpartition("/")[0]
+    if not context.exists(directory):
+        context.ensure("file", directory, {"ensure": "directory", "mode": "0700", **owner})
+    content = (existing + "".join(f"{line}\n" for line in dict.fromkeys(new))).encode(errors="surrogateescape")
     context.ensure("file", path, {"ensure": "file", "content": content, "mode": "0600", "show_diff": False, **owner})
 
 

@@ -1,4 +1,4 @@
-"""Sets the machine's name in /etc/hostname and in the kernel, and writes /etc/hosts if manage_etc_hosts is set.
+"""Sets the machine's name in /etc/hostname and in the kernel, and writes /etc/hosts if manage_etc_hosts is set, from the image's template.
 
 A name in the configuration wins over the data source's name. It is written once per instance, so a later rename of the machine stays.
 """
@@ -8,24 +8,23 @@ import socket
 from typing import NamedTuple
 
 from precast.boot.capabilities import Capability
+from precast.boot.modules import image_templates
 from precast.boot.modules.context import ModuleContext
 from precast.boot.modules.contract import Config, Frequency, Module, Predecessor, Stage
 from precast.boot.modules.outcomes import ModuleOutcome
 from precast.boot.modules.schema import Either, Flag, Text
 
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
+_OWN_ADDRESS = "127.0.1.1"
 _HOSTS = """\
 # Written by Precast at each boot, because manage_etc_hosts asks for it.
 127.0.1.1 {names}
 127.0.0.1 localhost
 
 # The following lines are desirable for IPv6 capable hosts
-::1 ip6-localhost ip6-loopback
-fe00::0 ip6-localnet
-ff00::0 ip6-mcastprefix
+::1 localhost ip6-localhost ip6-loopback
 ff02::1 ip6-allnodes
 ff02::2 ip6-allrouters
-ff02::3 ip6-allhosts
 """
 
 
@@ -50,8 +49,8 @@ def find_hostname(context: ModuleContext) -> Hostname | None:
     if config.get("fqdn") and config.get("hostname"):
         short = str(config["hostname"]).partition(".")[0]
     if "." not in full and not config.get("fqdn"):
-        known = str(context.get_value(Capability.HOSTNAME) or "")
-        full = known if known.partition(".")[0] == full and "." in known else full
+        # The data source's name counts as the full name, even if the configuration sets another short one.
+        full = str(context.get_value(Capability.HOSTNAME) or "").strip().rstrip(".") or full
     return Hostname(short, full)
 
 
@@ -81,16 +80,28 @@ def write_hosts(context: ModuleContext) -> ModuleOutcome:
     if setting is False or name is None:
         context.outcome.not_run = "manage_etc_hosts is false" if setting is False else "the machine has no name"
         return context.outcome
-    names = f"{name.full} {name.short}" if name.full != name.short else name.short
     if setting == "localhost":
-        lines = context.read_text("/etc/hosts").splitlines()
-        kept = [line for line in lines if line.split()[:1] != ["127.0.1.1"]]
-        index = next((index for index, line in enumerate(lines) if line.split()[:1] == ["127.0.1.1"]), 0)
-        text = "\n".join([*kept[:index], f"127.0.1.1 {names}", *kept[index:]]) + "\n"
+        text = _add_own_address(context.read_text("/etc/hosts"), name)
     else:
-        text = _HOSTS.format(names=names)
+        variables = {"hostname": name.short, "fqdn": name.full}
+        rendered = image_templates.render(context, [f"hosts.{image_templates.find_family(context)}"], variables)
+        text = _HOSTS.format(names=_join_names(name)) if rendered is None else rendered
     context.write("/etc/hosts", text.encode(errors="surrogateescape"))
     return context.outcome
+
+
+def _join_names(name: Hostname) -> str:
+    return f"{name.full} {name.short}" if name.full != name.short else name.short
+
+
+def _add_own_address(text: str, name: Hostname) -> str:
+    """Return /etc/hosts with a line for the machine's name, after the lines that the address has already."""
+    lines = text.splitlines()
+    entries = [index for index, line in enumerate(lines) if line.split()[:1] == [_OWN_ADDRESS]]
+    if any({name.full, name.short} <= set(lines[index].partition("#")[0].split()) for index in entries):
+        return text
+    lines.insert(entries[-1] + 1 if entries else len(lines), f"{_OWN_ADDRESS} {_join_names(name)}")
+    return "\n".join(lines) + "\n"
 
 
 def _always(_: Config) -> bool:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from precast.boot.modules import packages, services
+from precast.base.errors import PrecastError
+from precast.boot.modules import image_templates, packages, services
 from precast.boot.modules.context import ModuleContext
 from precast.boot.modules.contract import Module, Predecessor
 from precast.boot.modules.outcomes import ModuleOutcome
 from precast.boot.modules.schema import Fields, Flag, Items, Text, Unsupported
-from precast.boot.modules.user_entries import read_os_release
 from precast.boot.userdata import templates
 from precast.resources.commands import has_program
 
@@ -20,18 +20,28 @@ class TimeClient(NamedTuple):
     paths: Sequence[str]  # the first path whose directory exists is used
     services: Sequence[str]
     package: str
+    template: str  # the image's own template for the configuration
 
 
 CLIENTS: Mapping[str, TimeClient] = {
-    "chrony": TimeClient("chronyd", ("/etc/chrony/chrony.conf", "/etc/chrony.conf"), ("chrony", "chronyd"), "chrony"),
-    "ntp": TimeClient("ntpd", ("/etc/ntp.conf",), ("ntp", "ntpd"), "ntp"),
-    "ntpsec": TimeClient("ntpd", ("/etc/ntpsec/ntp.conf",), ("ntpsec",), "ntpsec"),
-    "openntpd": TimeClient("ntpd", ("/etc/openntpd/ntpd.conf", "/etc/ntpd.conf"), ("openntpd",), "openntpd"),
+    "chrony": TimeClient(
+        "chronyd",
+        ("/etc/chrony/chrony.conf", "/etc/chrony.conf"),
+        ("chrony", "chronyd"),
+        "chrony",
+        "chrony.conf.{distro}",
+    ),
+    "ntp": TimeClient("ntpd", ("/etc/ntp.conf",), ("ntp", "ntpd"), "ntp", "ntp.conf.{distro}"),
+    "ntpsec": TimeClient("ntpd", ("/etc/ntpsec/ntp.conf",), ("ntpsec",), "ntpsec", ""),
+    "openntpd": TimeClient(
+        "ntpd", ("/etc/openntpd/ntpd.conf", "/etc/ntpd.conf"), ("openntpd",), "openntpd", "ntpd.conf.{distro}"
+    ),
     "systemd-timesyncd": TimeClient(
         "/lib/systemd/systemd-timesyncd",
-        ("/etc/systemd/timesyncd.conf.d/precast-boot.conf",),
+        ("/etc/systemd/timesyncd.conf.d/cloud-init.conf",),
         ("systemd-timesyncd",),
         "systemd-timesyncd",
+        "timesyncd.conf",
     ),
 }
 _POOLS = (
@@ -56,15 +66,26 @@ def run(context: ModuleContext) -> ModuleOutcome:
         return context.outcome
     name = _choose_client(context, settings)
     client = CLIENTS[name]
-    if context.has_programs and not has_program(client.program, context.machine.root):
-        packages.ensure_installed(context, client.package)
+    failure = _install_client(context, client)
     custom = settings.get("config", {})
     path = custom.get("confpath") or _choose_path(context, client)
     if not any(settings.get(key) for key in ("servers", "pools", "peers")):
         settings = {**settings, "pools": _list_default_pools(context)}
-    if context.write(path, _HEAD.encode() + _render(name, settings).encode()):
+    if context.write(path, _render(context, name, settings).encode()):
         services.reload(context, *([custom["service_name"]] if "service_name" in custom else client.services))
+    if failure is not None:
+        raise failure
     return context.outcome
+
+
+def _install_client(context: ModuleContext, client: TimeClient) -> PrecastError | None:
+    """Install the client if it is missing. Returns the failure: the configuration is written all the same, for a later installation."""
+    if context.has_programs and not has_program(client.program, context.machine.root):
+        try:
+            packages.ensure_installed(context, client.package)
+        except PrecastError as error:
+            return error
+    return None
 
 
 def _choose_client(context: ModuleContext, settings: Mapping[str, Any]) -> str:
@@ -82,29 +103,34 @@ def _choose_path(context: ModuleContext, client: TimeClient) -> str:
         directory = path.rpartition("/")[0]
         if context.exists(path) or (directory != "/etc" and context.exists(directory)):
             return path
-    is_debian = bool({"debian", "ubuntu"} & set(_list_distributions(context)))
+    is_debian = bool({"debian", "ubuntu"} & set(image_templates.list_distributions(context)))
     return client.paths[0] if is_debian else client.paths[-1]
-
-
-def _list_distributions(context: ModuleContext) -> list[str]:
-    release = read_os_release(context.root)
-    return [release.get("ID", ""), *release.get("ID_LIKE", "").split()]
 
 
 def _list_default_pools(context: ModuleContext) -> list[str]:
     """Return the distribution's pools: a client without servers would never set the clock."""
-    vendor = next((name for name in _list_distributions(context) if name in _POOLS), "")
+    vendor = next((name for name in image_templates.list_distributions(context) if name in _POOLS), "")
     return [f"{number}.{vendor}.pool.ntp.org" if vendor else f"{number}.pool.ntp.org" for number in range(4)]
 
 
-def _render(name: str, settings: Mapping[str, Any]) -> str:
-    servers, pools = settings.get("servers", []), settings.get("pools", [])
-    peers, allow = settings.get("peers", []), settings.get("allow", [])
-    template = settings.get("config", {}).get("template")
-    if template:
-        variables = {"servers": servers, "pools": pools, "peers": peers, "allow": allow}
+def _render(context: ModuleContext, name: str, settings: Mapping[str, Any]) -> str:
+    """Return the configuration of a client: by the user's template, by the image's, or by our own text."""
+    variables = {key: settings.get(key, []) for key in ("servers", "pools", "peers", "allow")}
+    if template := settings.get("config", {}).get("template"):
         body = template.partition("\n")[2] if template.lstrip().startswith("## template:") else template
         return templates.render(body, variables, 1).text
+    if CLIENTS[name].template:
+        distributions = image_templates.list_distributions(context)
+        names = [CLIENTS[name].template.format(distro=distribution) for distribution in distributions]
+        rendered = image_templates.render(context, names, variables)
+        if rendered is not None:
+            return rendered
+    return _HEAD + _render_default(name, settings)
+
+
+def _render_default(name: str, settings: Mapping[str, Any]) -> str:
+    servers, pools = settings.get("servers", []), settings.get("pools", [])
+    peers, allow = settings.get("peers", []), settings.get("allow", [])
     if name == "systemd-timesyncd":
         return f"[Time]\nNTP={' '.join([*servers, *pools])}\n"
     if name == "openntpd":

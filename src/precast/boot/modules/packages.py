@@ -129,24 +129,31 @@ def _is_installed(manager: Manager, name: str, version: str | None) -> bool:
 def _install(context: ModuleContext, manager: Manager, packages: Sequence[tuple[str, str | None]]) -> list[str]:
     """Install all packages at once, or one by one if that fails. Returns which packages failed, and why."""
     requests = [InstallRequest(name, version) for name, version in packages]
+    failures: dict[InstallRequest, str] = {}
+    if requests and not context.is_dry_run:
+        try:
+            failures = _install_requests(manager, requests)
+        finally:
+            context.machine.snapshots.forget(None)
     for request in requests:
-        version = f" {request.version}" if request.version else ""
-        context.record_change(f"Package[{request.name}]: installed{version}")
-    if context.is_dry_run or not requests:
-        return []
-    failures: list[str] = []
+        if request not in failures:
+            version = f" {request.version}" if request.version else ""
+            context.record_change(f"Package[{request.name}]: installed{version}")
+    return [f"{request.name}: {reason}" for request, reason in failures.items()]
+
+
+def _install_requests(manager: Manager, requests: Sequence[InstallRequest]) -> dict[InstallRequest, str]:
+    failures: dict[InstallRequest, str] = {}
     try:
         manager.install_all(requests)
     except PrecastError as error:
         if len(requests) == 1:
-            return [f"{requests[0].name}: {error.message}"]
+            return {requests[0]: error.message}
         for request in requests:
             try:
                 manager.install(request)
             except PrecastError as reason:
-                failures.append(f"{request.name}: {reason.message}")
-    finally:
-        context.machine.snapshots.forget(None)
+                failures[request] = reason.message
     return failures
 
 

@@ -1,7 +1,7 @@
 """Sets passwords of users. Each password is a transition that waits only for its user, and also works for a user that exists already.
 
-A random password is generated here and stored in a file that only root can read: others can read a console or a log. A password that is
-not given as a hash must be changed at the first login, unless `expire` is false.
+A random password is generated here and stored in a file that only root can read: others can read a console or a log. A password must be
+changed at the first login, unless `expire` is false.
 """
 
 import functools
@@ -38,13 +38,10 @@ class PasswordRequest(NamedTuple):
 
 
 def list_requests(config: Config) -> list[PasswordRequest]:
-    """Return the requested passwords; the last request for a user wins."""
+    """Return the requested passwords; the last request for a user wins. The key `password` counts only if there is no other request."""
     settings = config.get("chpasswd", {})
     expires = settings.get("expire", True)
     requests: dict[str, PasswordRequest] = {}
-    default = find_default_user(config)
-    if "password" in config and default is not None:
-        requests[default.name] = _make_request(default.name, config["password"], expires)
     lines = settings.get("list", [])
     for line in lines.splitlines() if isinstance(lines, str) else lines:
         user, colon, password = line.strip().partition(":")
@@ -55,7 +52,10 @@ def list_requests(config: Config) -> list[PasswordRequest]:
         if kind == "RANDOM":
             requests[user] = PasswordRequest(user, None, False, expires)
         elif "password" in entry:
-            requests[user] = PasswordRequest(user, entry["password"], kind == "hash", expires and kind == "text")
+            requests[user] = PasswordRequest(user, entry["password"], kind == "hash", expires)
+    default = find_default_user(config)
+    if "password" in config and default is not None and not requests:
+        requests[default.name] = _make_request(default.name, config["password"], expires)
     return list(requests.values())
 
 
@@ -63,7 +63,7 @@ def _make_request(user: str, password: str, expires: bool) -> PasswordRequest:
     if password in _RANDOM:
         return PasswordRequest(user, None, False, expires)
     is_hash = bool(_HASH.fullmatch(password)) and ":" not in password
-    return PasswordRequest(user, password, is_hash, expires and not is_hash)
+    return PasswordRequest(user, password, is_hash, expires)
 
 
 def make_parts(config: Config) -> Sequence[ModulePart]:

@@ -272,11 +272,16 @@ class Fields(ValueSchema):
     name = "a mapping"
 
     def __init__(
-        self, fields: Mapping[str, ValueSchema], required: Sequence[str] = (), others: ValueSchema | None = None
+        self,
+        fields: Mapping[str, ValueSchema],
+        required: Sequence[str] = (),
+        others: ValueSchema | None = None,
+        keeps_null: bool = False,
     ) -> None:
         self.fields = fields
         self.required = tuple(required)
         self.others = others
+        self._keeps_null = keeps_null  # a key without a value is meaningful
 
     def accepts(self, value: Any) -> bool:
         return isinstance(value, dict)
@@ -290,7 +295,10 @@ class Fields(ValueSchema):
             schema = self.fields.get(key, self.others)
             if schema is None:
                 findings.append(Finding((*path, key), "is not a known key here", self._hint(str(key)), True))
-            elif item is not None:
+            elif item is None:
+                if self._keeps_null:
+                    kept[str(key)] = None
+            else:
                 cleaned = schema.clean(item, (*path, key), findings)
                 if cleaned is not INVALID:
                     kept[str(key)] = cleaned

@@ -5,6 +5,7 @@ names the default user, unless `disable_root` is false.
 """
 
 import re
+import socket
 from collections.abc import Sequence
 
 from precast.boot.capabilities import Capability
@@ -28,8 +29,7 @@ def set_up_host_keys(context: ModuleContext) -> ModuleOutcome:
     """Write the configured host keys or generate new ones. The image's keys are removed first, once per instance."""
     config = context.config
     configured_keys = config.get("ssh_keys", {})
-    has_ssh = has_program("ssh-keygen", context.machine.root) or context.exists("/etc/ssh")
-    if not has_ssh and not configured_keys:
+    if not _has_ssh(context) and not configured_keys:
         context.outcome.not_run = "ssh is not installed"
         return context.outcome
     if config.get("ssh_deletekeys", True):
@@ -72,20 +72,24 @@ def _write_host_keys(context: ModuleContext, keys: dict[str, str]) -> None:
             context.write(path + suffix, data)
     kinds = [name.rpartition("_")[0] for name in keys if name.endswith("_certificate")]
     for kind in kinds:
-        _add_setting(context, f"certificate-{kind}", f"HostCertificate /etc/ssh/ssh_host_{kind}_key-cert.pub")
+        _add_setting(context, f"HostCertificate /etc/ssh/ssh_host_{kind}_key-cert.pub")
 
 
-def _add_setting(context: ModuleContext, name: str, line: str) -> bool:
-    """Add a line to the server's configuration. Returns whether it changed. sshd uses the first value, so our line comes first.
+def _add_setting(context: ModuleContext, line: str) -> bool:
+    """Add a line to the server's configuration. Returns whether it changed.
 
-    If the server is not installed yet, its package must not find a sshd_config, so the line goes into a separate file.
+    sshd uses the first value, so the line goes into the directory that the configuration includes first, to the file of cloud-init: user
+    data and site tools edit it by its name. If the server is not installed yet, its package must not find a sshd_config, so the line
+    goes there too.
     """
     found = context.read_content(_CONFIG)
     text = "" if found is None else found.data.decode(errors="surrogateescape")
-    if found is None or not text or _INCLUDE.search(text):
-        return context.write(f"{_CONFIG_DIRECTORY}/10-precast-boot-{name}.conf", f"{line}\n".encode(), 0o600)
+    path, mode = _CONFIG, 0o600 if found is None else found.mode & 0o777
+    if not text or _INCLUDE.search(text):
+        path, mode = f"{_CONFIG_DIRECTORY}/50-cloud-init.conf", 0o600
+        text = context.read_text(path)
     return line not in text.splitlines() and context.write(
-        _CONFIG, _replace_setting(text, line).encode(errors="surrogateescape"), found.mode & 0o777
+        path, _replace_setting(text, line).encode(errors="surrogateescape"), mode
     )
 
 
@@ -115,9 +119,17 @@ def _generate_host_keys(context: ModuleContext, kinds: Sequence[str]) -> None:
         path = f"/etc/ssh/ssh_host_{kind}_key"
         if not context.exists(path):
             context.make_directories("/etc/ssh")
-            result = context.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-C", "", "-f", path], deadline_s=300)
+            comment = f"root@{_find_machine_name(context)}"
+            result = context.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-C", comment, "-f", path], deadline_s=300)
             if not result.is_success:
                 context.warn(f"the {kind} host key could not be generated: {' '.join(result.output.split())}")
+
+
+def _find_machine_name(context: ModuleContext) -> str:
+    """Return the name that the comment of a host key shows. Below a root the kernel's name is that of another machine."""
+    if not context.machine.root:
+        return socket.gethostname()
+    return context.read_text("/etc/hostname").strip() or "localhost"
 
 
 def set_password_login(context: ModuleContext) -> ModuleOutcome:
@@ -127,35 +139,44 @@ def set_password_login(context: ModuleContext) -> ModuleOutcome:
         context.outcome.not_run = "ssh_pwauth is unchanged"
         return context.outcome
     value = "yes" if setting is True else "no"
-    if _add_setting(context, "passwords", f"PasswordAuthentication {value}"):
+    if _add_setting(context, f"PasswordAuthentication {value}"):
         services.reload(context, "ssh", "sshd")
     return context.outcome
 
 
 def add_keys(context: ModuleContext) -> ModuleOutcome:
-    """Authorize the keys of the configuration and of the data source for the default user; root's keys name that user."""
+    """Authorize the keys of the configuration and of the data source for the default user; root's keys name that user.
+
+    Every user gets a file for keys, even an empty one: user data appends to it, and its directory must belong to the user.
+    """
     config = context.config
+    platform_lines = list(context.get_value(Capability.PUBLIC_KEYS, ()))
     lines = list(config.get("ssh_authorized_keys", []))
     if config.get("allow_public_ssh_keys", True):
-        lines += context.get_value(Capability.PUBLIC_KEYS, ())
-    if not lines:
+        lines += platform_lines
+    if not lines and not _has_ssh(context):
         context.outcome.not_run = "neither the configuration nor the data source has keys"
         return context.outcome
     default = find_default_user(config)
     users = list_user_entries(config)
-    has_default = default is not None and any(user.name == default.name for user in users)
-    if default is not None and has_default:
+    login_name = default.name if default is not None else users[0].name if users else "NONE"
+    if default is not None:
         authorized_keys.add(context, default.name, lines)
-        login_name = default.name
-    else:
-        login_name = users[0].name if users else "NONE"
     is_root_disabled = config.get("disable_root", True)
     options = config.get("disable_root_opts", authorized_keys.REDIRECT)
     authorized_keys.add(context, "root", lines, instead_of=login_name if is_root_disabled else "", options=options)
     for user in users:
-        if user.entry.get("ssh_redirect_user") not in (None, False):
-            authorized_keys.add(context, user.name, lines, instead_of=login_name)
+        is_redirected = user.entry.get("ssh_redirect_user") not in (None, False)
+        if is_redirected and not platform_lines:
+            context.warn(
+                f"users.{user.name}.ssh_redirect_user: the data source has no keys, so there is nothing to redirect"
+            )
+        authorized_keys.add(context, user.name, platform_lines if is_redirected else (), instead_of=login_name)
     return context.outcome
+
+
+def _has_ssh(context: ModuleContext) -> bool:
+    return has_program("ssh-keygen", context.machine.root) or context.exists("/etc/ssh")
 
 
 def make_parts(config: Config) -> Sequence[ModulePart]:
@@ -198,6 +219,7 @@ MODULES = (
         stage=Stage.NETWORK,
         after=(
             Predecessor("bootcmd", "bootcmd runs before every module that configures something"),
+            Predecessor("hostname", "the comment of a host key contains the machine's name"),
             Predecessor("write_files", "the user's files may contain sshd's configuration"),
         ),
         has_work=lambda _: True,

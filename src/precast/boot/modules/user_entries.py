@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from precast.base.errors import PrecastError
 from precast.resources.files import safe_reads
 
+DEFAULT = "default"  # the name that means the image's account
 _MAX_BYTES = 1 << 20
 
 _RULE = ["ALL=(ALL) NOPASSWD:ALL"]
@@ -86,8 +87,8 @@ def add_default_user(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
     return {**config, "system_info": info}
 
 
-def find_default_user(config: Mapping[str, Any]) -> UserEntry | None:
-    """Return the account that `default` means. The key `user` changes its name or some of its properties."""
+def describe_default_user(config: Mapping[str, Any]) -> UserEntry | None:
+    """Return the account that `default` means. The key `user` changes its name or some of its properties; null removes a property."""
     entry: dict[str, Any] = dict(config.get("system_info", {}).get("default_user", {}))
     changes = config.get("user")
     if isinstance(changes, str):
@@ -95,37 +96,66 @@ def find_default_user(config: Mapping[str, Any]) -> UserEntry | None:
     elif isinstance(changes, dict):
         entry |= changes
     name = entry.pop("name", None)
-    return UserEntry(name, entry, True) if name else None
+    return UserEntry(name, _without_null(entry), True) if name else None
+
+
+def find_default_user(config: Mapping[str, Any]) -> UserEntry | None:
+    """Return the default user as this configuration requests it; None if it requests no default user."""
+    return next((user for user in list_user_entries(config) if user.is_default), None)
 
 
 def list_user_entries(config: Mapping[str, Any]) -> list[UserEntry]:
-    """Return all requested users in their order. Without the key `users`, that is the default user."""
-    users: dict[str, UserEntry] = {}
-    for item in _split_items(config.get("users")):
-        user = find_default_user(config) if item == "default" else _parse_item(item)
-        if user is not None:
-            earlier = users.get(user.name)
-            users[user.name] = user if earlier is None else _merge(earlier, user)
+    """Return all requested users in the order in which they are created: that of the list, with the default user last.
+
+    The order decides the user ids. Without the key `users`, only the default user is requested, and the key `user` always requests it.
+    If a name occurs twice, the first value of a property counts.
+    """
+    items = _split_items(config.get("users"))
+    if config.get("user"):
+        items.append(DEFAULT)
+    entries: dict[str, dict[str, Any]] = {}
+    for item in items:
+        entry = {} if isinstance(item, str) else dict(item)
+        name = item if isinstance(item, str) else entry.pop("name", DEFAULT)
+        entries[name] = {**_without_null(entry), **entries.get(name, {})}
+    users = {name: UserEntry(name, entry) for name, entry in entries.items() if name != DEFAULT}
+    default = describe_default_user(config)
+    if DEFAULT in entries and default is not None:
+        named = users.pop(default.name, UserEntry(default.name, {}))
+        users[default.name] = _merge_default(default, entries[DEFAULT], named.entry)
     return list(users.values())
 
 
+def split_names(value: Any) -> list[str]:
+    """Return the names in a list, a mapping, or a text with commas."""
+    names = value.split(",") if isinstance(value, str) else list(value or ())
+    return [name.strip() for name in names if name.strip()]
+
+
 def _split_items(users: Any) -> list[Any]:
+    """Return the entries of the key `users`, in any of its forms: names are text, descriptions are mappings."""
     if users is None:
-        return ["default"]
+        return [DEFAULT]
     if isinstance(users, str):
-        return [name.strip() for name in users.split(",") if name.strip()]
+        return sorted(dict.fromkeys(split_names(users)))
     if isinstance(users, dict):
-        return [name if name == "default" else {**(entry or {}), "name": name} for name, entry in users.items()]
-    return [part for item in users for part in (_split_items(item) if isinstance(item, str) else [item])]
+        described = (
+            (name, {} if value is True else value or {}) for name, value in users.items() if value is not False
+        )
+        return [{**entry, "name": name} for name, entry in described]
+    return [part for item in users for part in (split_names(item) if isinstance(item, str) else [item])]
 
 
-def _parse_item(item: Any) -> UserEntry | None:
-    if isinstance(item, str):
-        return UserEntry(item, {})
-    entry = dict(item)
-    name = entry.pop("name", None)
-    return UserEntry(name, entry) if name else None
+def _merge_default(default: UserEntry, described: Mapping[str, Any], named: Mapping[str, Any]) -> UserEntry:
+    """Merge the default user with the entries for `default` and for its name. The default user's own properties win, but for groups."""
+    groups = sorted({*split_names(named.get("groups")), *split_names(default.entry.get("groups"))})
+    known = {**named, **described, **default.entry}
+    if groups:
+        known["groups"] = groups
+    if "groups" in described:
+        known["groups"] = described["groups"]
+    return UserEntry(default.name, known, True)
 
 
-def _merge(first: UserEntry, second: UserEntry) -> UserEntry:
-    return UserEntry(first.name, {**first.entry, **second.entry}, first.is_default or second.is_default)
+def _without_null(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if value is not None}

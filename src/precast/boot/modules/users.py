@@ -8,13 +8,25 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from precast.base.errors import InputError
-from precast.boot.modules import authorized_keys
+from precast.boot.modules import authorized_keys, sudo_rules
 from precast.boot.modules.context import ModuleContext
 from precast.boot.modules.contract import ROOT_FILES_WRITTEN, Config, Frequency, Module, ModulePart, Predecessor, Stage
 from precast.boot.modules.outcomes import ModuleOutcome
-from precast.boot.modules.schema import Either, Fields, Flag, Items, Number, Table, Text, Unsupported, ValueSchema
-from precast.boot.modules.user_entries import UserEntry, list_user_entries
+from precast.boot.modules.schema import (
+    INVALID,
+    Either,
+    Fields,
+    Finding,
+    Flag,
+    Items,
+    Number,
+    Path,
+    Table,
+    Text,
+    Unsupported,
+    ValueSchema,
+)  # fmt: skip
+from precast.boot.modules.user_entries import UserEntry, list_user_entries, split_names
 from precast.resources import accounts, commands
 
 LOCK = "passwd"
@@ -52,7 +64,23 @@ ENTRY: Mapping[str, ValueSchema] = {
     "uid": Number(0, 2**32 - 2),
 }
 USER = Fields(ENTRY)
-NAMED = Fields(ENTRY, required=("name",))
+CHANGES = Fields(ENTRY, keeps_null=True)  # null removes a property of the image's user
+
+
+class _ListedUser(Fields):
+    """An entry of the list `users`. One without a name changes the default user, which its author may not have meant."""
+
+    def clean(self, value: Any, path: Path, findings: list[Finding]) -> Any:
+        cleaned = super().clean(value, path, findings)
+        if not isinstance(cleaned, dict) or "name" in cleaned:
+            return cleaned
+        if value.get("name") is None:
+            consequence = ", so it changes the default user" if cleaned else ""
+            findings.append(Finding(path, f"lacks name{consequence}", "add name:"))
+        return INVALID if value.get("name") is not None or not cleaned else cleaned
+
+
+LISTED = _ListedUser(ENTRY)
 GROUPS = Either(
     LIST, Items(Either(LIST, Table(NAMES, keeps_empty=True, keys=NAME))), Table(NAMES, keeps_empty=True, keys=NAME)
 )
@@ -61,12 +89,6 @@ GROUPS = Either(
 def format_user_place(name: str) -> str:
     """Return the name of the place that means that a user exists."""
     return f"user:{name} exists"
-
-
-def split_names(value: Any) -> list[str]:
-    """Return the names in a list, a mapping, or a text with commas."""
-    names = value.split(",") if isinstance(value, str) else list(value or ())
-    return [name.strip() for name in names if name.strip()]
 
 
 # Groups
@@ -87,8 +109,11 @@ def list_groups(config: Config) -> dict[str, list[str]]:
 
 
 def make_groups(context: ModuleContext) -> ModuleOutcome:
-    for name in list_groups(context.config):
-        context.ensure("group", name, {"ensure": "present"})
+    """Create the groups, with those members that exist already; `group_members` adds the users of this boot."""
+    known = accounts.accounts(context.machine).users
+    for name, members in list_groups(context.config).items():
+        existing = [member for member in members if member in known]
+        context.ensure("group", name, {"ensure": "present", **({"members": existing} if existing else {})})
     return context.outcome
 
 
@@ -109,15 +134,18 @@ def add_members(context: ModuleContext) -> ModuleOutcome:
 
 
 def make_parts(config: Config) -> Sequence[ModulePart]:
+    """Return one part for each user. Each waits for the one before, because the order of creation decides the user ids."""
+    users = list_user_entries(config)
+    places = [ROOT_FILES_WRITTEN, *(format_user_place(user.name) for user in users)]
     return [
         ModulePart(
             user.name,
             functools.partial(make_user, user),
-            waits_for=(ROOT_FILES_WRITTEN,),
+            waits_for=tuple(dict.fromkeys((ROOT_FILES_WRITTEN, earlier))),
             provides=(format_user_place(user.name),),
             keys=("users", "user"),
         )
-        for user in list_user_entries(config)
+        for user, earlier in zip(users, places, strict=False)
     ]
 
 
@@ -128,6 +156,8 @@ def make_user(user: UserEntry, context: ModuleContext) -> ModuleOutcome:
     if is_new:
         _make_groups_of_user(context, entry)
         context.ensure("user", name, _build_parameters(context, entry), {"password"})
+        if _is_shell_missing(context, entry):
+            _set_missing_shell(context, name, entry["shell"])
     _set_password_and_lock(context, name, entry, is_new)
     if "inactive" in entry and is_new and not context.is_dry_run:
         accounts.run_tool(context.machine, ["usermod", "-f", str(entry["inactive"]), name])
@@ -163,33 +193,37 @@ def _build_parameters(context: ModuleContext, entry: Mapping[str, Any]) -> dict[
         "gid": entry.get("primary_group"),
         "groups": groups or None,
         "expiry": entry.get("expiredate"),
-        "shell": _choose_shell(context, entry),
+        "shell": None if _is_shell_missing(context, entry) else entry.get("shell"),
     }
     if entry.get("no_user_group") and parameters["gid"] is None:
         parameters["gid"] = 100
     return {key: value for key, value in parameters.items() if value is not None}
 
 
-def _choose_shell(context: ModuleContext, entry: Mapping[str, Any]) -> str | None:
-    """Return the requested shell, or None if it is not installed: a package may install it later, and the user is still created."""
-    shell: str | None = entry.get("shell")
-    if shell is None or commands.has_program(shell, context.machine.root):
-        return shell
-    context.warn(f"the shell {shell} is not installed, so the default shell is used")
-    return None
+def _is_shell_missing(context: ModuleContext, entry: Mapping[str, Any]) -> bool:
+    return "shell" in entry and not commands.has_program(entry["shell"], context.machine.root)
+
+
+def _set_missing_shell(context: ModuleContext, name: str, shell: str) -> None:
+    """Set a shell that is not installed yet: packages are installed after the users are created."""
+    context.warn(f"the shell {shell} is not installed; until it is, {name} cannot log in")
+    context.record_change(f"User[{name}]: shell set to {shell}")
+    if not context.is_dry_run:
+        accounts.run_tool(context.machine, ["usermod", "-s", shell, name])
+        context.machine.snapshots.forget((accounts.KIND,))
 
 
 def _set_password_and_lock(context: ModuleContext, name: str, entry: Mapping[str, Any], is_new: bool) -> None:
-    """Set the password, and lock it unless `lock_passwd` is false."""
-    is_locked = entry.get("lock_passwd", True)
-    password_hash = entry.get("hashed_passwd") or (entry.get("passwd") if is_new else None)
-    if "plain_text_passwd" in entry and password_hash is None:
+    """Set the password, and lock it unless `lock_passwd` is false. Of several, the hash wins; `passwd` is only for a new account."""
+    if entry.get("hashed_passwd"):
+        set_password(context, name, entry["hashed_passwd"], is_hash=True)
+    elif entry.get("plain_text_passwd"):
         set_password(context, name, entry["plain_text_passwd"], is_hash=False)
-    elif password_hash is not None:
-        set_password(context, name, password_hash, is_hash=True)
-    if is_locked and not context.is_dry_run:
+    elif is_new and entry.get("passwd"):
+        set_password(context, name, entry["passwd"], is_hash=True)
+    if entry.get("lock_passwd", True) and not context.is_dry_run:
         user = accounts.find_user(context.machine, name, is_local=True)
-        if user is not None and not user.password.startswith(("!", "*")):
+        if user is not None and not user.password.startswith("!"):
             context.ensure("user", name, {"password": f"!{user.password}"}, {"password"})
 
 
@@ -212,9 +246,7 @@ def _write_privileges(context: ModuleContext, name: str, entry: Mapping[str, Any
     """Write the user's rules for sudo and doas."""
     rules = entry.get("sudo")
     if isinstance(rules, list) and rules:
-        safe_name = name.replace(".", "_")  # sudo ignores files with a dot in their names
-        lines = [f"# Rules for {name}", *(f"{name} {rule}" for rule in rules)]
-        _write_sudo_rules(context, f"/etc/sudoers.d/90-precast-{safe_name}", "\n".join(lines) + "\n")
+        sudo_rules.add(context, name, rules)
     for rule in entry.get("doas", []):
         if name not in rule.split():
             context.warn(f"users.{name}.doas: the rule {rule!r} does not name {name}, so it is not written")
@@ -222,19 +254,6 @@ def _write_privileges(context: ModuleContext, name: str, entry: Mapping[str, Any
         text = context.read_text("/etc/doas.conf")
         if rule not in text.splitlines():
             context.write("/etc/doas.conf", f"{text}{rule}\n".encode(), 0o440)
-
-
-def _write_sudo_rules(context: ModuleContext, path: str, text: str) -> None:
-    """Write a file for sudo. An invalid rule would disable sudo for all users, so visudo checks the file first, if it is installed."""
-    context.make_directories("/etc/sudoers.d", 0o750)
-    ownership = context.ownership_parameters("root", "root")
-    parameters: dict[str, Any] = {"ensure": "file", "content": text, "mode": "0440", **ownership}
-    if context.has_programs and commands.has_program("visudo", context.machine.root):
-        parameters["validate_cmd"] = "visudo -cf %"
-    try:
-        context.ensure("file", path, parameters)
-    except InputError as error:
-        context.warn(f"{path} is not written: {error.message}")
 
 
 MODULES = (
@@ -251,8 +270,10 @@ MODULES = (
         "users",
         lambda context: context.outcome,
         {
-            "users": Either(Items(Either(LIST, NAMED)), LIST, Table(USER, keeps_empty=True, keys=NAME)),
-            "user": Either(NAME, USER),
+            "users": Either(
+                Items(Either(LIST, LISTED)), LIST, Table(Either(Flag(), USER), keeps_empty=True, keys=NAME)
+            ),
+            "user": Either(NAME, CHANGES),
             "system_info": Fields({"default_user": USER}, others=ValueSchema()),
         },
         locks=(LOCK,),

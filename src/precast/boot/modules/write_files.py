@@ -71,15 +71,37 @@ def _write(context: ModuleContext, file: Mapping[str, Any]) -> None:
     path = file["path"] if file["path"].startswith("/") else f"/{file['path']}"
     content = decode_content(file, _load_content(context, file))
     owner, _, group = file.get("owner", "root:root").partition(":")
+    missing = _find_missing_owner(context, owner, group)
     if file.get("append"):
         found = context.read_content(path)
         present = b"" if found is None else found.data
         if not content or present.endswith(content):
             return
         if found is not None:
-            found.check_may_get(path, owners.current(context.machine).uid(owner or "root"))
+            reader = "root" if missing is not None else owner or "root"
+            found.check_may_get(path, owners.current(context.machine).uid(reader))
         content = present + content
-    context.write(path, content, file.get("permissions", 0o644), owner or "root", group)
+    mode = file.get("permissions", 0o644)
+    if missing is None:
+        context.write(path, content, mode, owner or "root", group)
+        return
+    # The file is written in any case: a program may need it before its owner exists.
+    context.write(path, content, mode, "root", "root")
+    raise missing
+
+
+def _find_missing_owner(context: ModuleContext, owner: str, group: str) -> PrecastError | None:
+    """Return the error that names the owner or the group that does not exist; None if both exist, or in a dry run."""
+    known = owners.current(context.machine)
+    try:
+        # Root is not looked up: a root file system that is still being built may have no users yet.
+        if owner not in ("", "root"):
+            known.uid(owner)
+        if group not in ("", "root"):
+            known.gid(group)
+    except PrecastError as error:
+        return None if context.is_dry_run or not context.ownership_parameters("root") else error
+    return None
 
 
 def _load_content(context: ModuleContext, file: Mapping[str, Any]) -> bytes:

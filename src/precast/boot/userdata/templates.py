@@ -14,7 +14,7 @@ from precast.boot.userdata.expressions import Budget, Expression, Token, tokeniz
 
 MAX_OUTPUT: Final = 8 << 20
 MAX_DEPTH: Final = 20
-_TAG = re.compile(r"\{([{%#])(-?)\s*(.*?)\s*(-?)([}%#])\}(?:(?<=%\})\n)?", re.DOTALL)
+_TAG = re.compile(r"\{([{%#])(-?)\s*(.*?)\s*(-?)([}%#])\}(?:(?<=[%#]\})\n)?", re.DOTALL)
 _RAW_END = re.compile(r"\{%-?\s*endraw\s*-?%\}\n?")
 _ENDS: Final = {"if": ("elif", "else", "endif"), "for": ("else", "endfor")}
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from precast.boot.capabilities import Capability
+from precast.boot.modules.passwords import list_requests
 from precast.boot.modules.passwords import make_parts as make_password_parts
 from tests.unit.boot.modules import scratch
 from tests.unit.boot.modules.test_users import KEY, passwords
@@ -43,7 +44,7 @@ def test_both_forms_set_passwords_of_existing_users(root: Path, given: dict[str,
     assert passwords(root)["root"].startswith("$6$")
     assert passwords(root)["sys"] == HASH
     assert (aging(root, "root") == "0") is (expires is not False)
-    assert aging(root, "sys") != "0"
+    assert (aging(root, "sys") == "0") is (expires is not False)
     assert "open-7" not in f"{ran}"
 
 
@@ -73,6 +74,12 @@ def test_password_of_the_default_user_comes_from_the_configuration_or_the_source
     assert passwords(root)["debian"] not in (first, "!")
 
 
+def test_password_for_the_default_user_counts_only_without_other_requests(root: Path) -> None:
+    config = {"password": "x1", "chpasswd": {"list": ["root:b"]}}
+    assert [request.user for request in list_requests({**config, "users": ["default"]})] == ["root"]
+    assert list_requests({"password": "x1", "users": []}) == []
+
+
 def ssh(root: Path, config: dict[str, Any], keys: tuple[str, ...] = ()) -> scratch.ScratchRun:
     return scratch.run(config, root, only=("users", "ssh"), values={Capability.PUBLIC_KEYS: keys} if keys else {})
 
@@ -88,6 +95,19 @@ def test_keys_of_the_data_source_authorize_the_default_user_and_redirect_root(ro
 def test_root_login_is_allowed_only_on_request(root: Path) -> None:
     ssh(root, {"disable_root": False, "users": []}, (f"{KEY} source",))
     assert (root / "root/.ssh/authorized_keys").read_text() == f"{KEY} source\n"
+
+
+def test_every_user_gets_a_file_for_keys_that_user_data_can_append_to(root: Path) -> None:
+    (root / "etc/ssh").mkdir()
+    config = {"users": ["default", "ada", {"name": "svc", "system": True}]}
+    assert ssh(root, config).errors == {}
+    for home in ("home/debian", "home/ada", "root"):
+        keys, owner = root / home / ".ssh/authorized_keys", (root / home).stat().st_uid
+        assert (keys.read_bytes(), keys.stat().st_mode & 0o777, keys.stat().st_uid) == (b"", 0o600, owner)
+        assert (keys.parent.stat().st_mode & 0o777, keys.parent.stat().st_uid) == (0o700, owner)
+    assert not (root / "home/svc").exists()
+    again = ssh(root, config)
+    assert again.changes("ssh[keys]") == []
 
 
 def test_public_keys_of_the_source_can_be_refused(root: Path) -> None:
@@ -106,15 +126,18 @@ def test_password_login_is_set_before_what_the_image_says(root: Path, setting: A
     assert config.read_text() == text
     config.write_text("Include /etc/ssh/sshd_config.d/*.conf\n")
     ssh(root, {"ssh_pwauth": setting})
-    beside = root / "etc/ssh/sshd_config.d/10-precast-boot-passwords.conf"
+    beside = root / "etc/ssh/sshd_config.d/50-cloud-init.conf"
     assert beside.read_text() == f"PasswordAuthentication {value}\n"
 
 
 def test_server_that_is_not_installed_yet_finds_no_configuration(root: Path) -> None:
     ssh(root, {"ssh_pwauth": True, "ssh_keys": {"rsa_private": "A", "rsa_public": "B", "rsa_certificate": "C"}})
     assert not (root / "etc/ssh/sshd_config").exists()
-    names = {path.name for path in (root / "etc/ssh/sshd_config.d").iterdir()}
-    assert names == {"10-precast-boot-passwords.conf", "10-precast-boot-certificate-rsa.conf"}
+    beside = root / "etc/ssh/sshd_config.d/50-cloud-init.conf"
+    assert sorted(beside.read_text().splitlines()) == [
+        "HostCertificate /etc/ssh/ssh_host_rsa_key-cert.pub", "PasswordAuthentication yes",
+    ]  # fmt: skip
+    assert beside.stat().st_mode & 0o777 == 0o600
 
 
 def test_host_keys_of_the_image_are_deleted_and_configured_ones_are_private(root: Path) -> None:

@@ -117,7 +117,7 @@ def test_repositories_of_yum_and_zypper_are_written(root: Path) -> None:
     [
         ("chrony", "/etc/chrony/chrony.conf", "pool p.example iburst"),
         ("ntp", "/etc/ntp.conf", "server s.example iburst"),
-        ("systemd-timesyncd", "/etc/systemd/timesyncd.conf.d/precast-boot.conf", "NTP=s.example p.example"),
+        ("systemd-timesyncd", "/etc/systemd/timesyncd.conf.d/cloud-init.conf", "NTP=s.example p.example"),
     ],
 )
 def test_time_servers_are_written_for_the_client(root: Path, client: str, path: str, line: str) -> None:
@@ -183,13 +183,20 @@ def test_lines_of_fstab_are_replaced_and_others_stay(root: Path) -> None:
     for _ in range(2):
         ran = run(root, config, "mounts")
     assert read(root, "/etc/fstab") == (
-        "# mine\nUUID=1 / ext4 defaults 0 1\n"
+        "# mine\nUUID=1 / ext4 defaults 0 1\n/dev/sdx /gone ext4 defaults 0 0\n"
         "/dev/vdb\t/mnt/a\\040b\txfs\tnoexec,x-precast-boot\t0\t2\n"
         "LABEL=x\t/x\tauto\tdefaults,x-precast-boot\t0\t0\n"
     )
     assert ran.outcomes["mounts"].changes == []
     assert (root / "mnt/a b").is_dir()
-    assert any("lacks a mount point" in warning for warning in ran.warnings)
+    # A line that cannot be written is a failure, not a silent omission.
+    assert "line 5 of mounts is not a list of up to six fields, so it is not written" in ran.errors["mounts"].message
+
+
+def test_share_of_another_machine_waits_for_the_network_by_default(root: Path) -> None:
+    run(root, {"mounts": [["nas:/export", "/a"], ["//nas/b", "/b", "cifs"], ["sdb", "/c"]]}, "mounts")
+    options = [line.split("\t")[3] for line in read(root, "/etc/fstab").splitlines()]
+    assert options == ["defaults,nofail,_netdev,x-precast-boot"] * 2 + ["defaults,nofail,x-precast-boot"]
 
 
 def test_seed_is_written_to_its_file(root: Path) -> None:

@@ -41,9 +41,9 @@ def test_user_is_created_with_all_its_properties(root: Path) -> None:
     assert passwords(root)["alice"] == "$6$salt$hash"
     assert groups(root)["sudo"] == "alice"
     assert groups(root)["extra"] == "alice"
-    rules = root / "etc/sudoers.d/90-precast-alice"
-    assert rules.read_text() == "# Rules for alice\nalice ALL=(ALL) NOPASSWD:ALL\n"
-    assert rules.stat().st_mode & 0o777 == 0o440
+    rules = root / "etc/sudoers.d/90-cloud-init-users"
+    assert rules.read_text() == "# User rules for alice\nalice ALL=(ALL) NOPASSWD:ALL\n"
+    assert (rules.stat().st_mode & 0o777, rules.parent.stat().st_mode & 0o777) == (0o440, 0o750)
     keys = root / "srv/alice/.ssh/authorized_keys"
     assert keys.read_text() == f"{KEY} alice@home\n"
     assert (keys.stat().st_mode & 0o777, keys.stat().st_uid) == (0o600, 2001)
@@ -172,3 +172,107 @@ def test_name_with_a_path_is_invalid_in_every_form(root: Path) -> None:
     assert "zoe" in users(root)
     assert "crew" in groups(root)
     assert not list(root.rglob("*evil*"))
+
+
+def ids(root: Path) -> dict[str, int]:
+    return {name: int(fields[2]) for name, fields in users(root).items() if int(fields[2]) >= 1000}
+
+
+def test_users_get_ids_in_the_order_of_the_list_and_the_default_user_the_last(root: Path) -> None:
+    config = {"groups": ["crew"], "users": ["default", {"name": "zoe", "groups": "builders"}, {"name": "ada"}]}
+    ran = scratch.run(config, root, only=("groups", "users"))
+    assert ran.errors == {}
+    assert ids(root) == {"zoe": 1000, "ada": 1001, "debian": 1002}
+    numbers = [groups_id(root, name) for name in ("crew", "builders", "zoe", "ada", "debian")]
+    assert numbers == ["1000", "1001", "1002", "1003", "1004"]
+
+
+def test_names_in_one_text_are_sorted(root: Path) -> None:
+    scratch.run({"users": "zoe, ada"}, root, only=("users",))
+    assert ids(root) == {"ada": 1000, "zoe": 1001}
+
+
+def test_key_user_always_requests_the_default_user_and_null_removes_a_property(root: Path) -> None:
+    image = {"default_user": {"name": "debian", "sudo": ["ALL=(ALL) ALL"], "groups": ["sudo"], "gecos": "Debian"}}
+    config = {
+        "system_info": image,
+        "user": {"name": "admin", "sudo": None, "gecos": "Boss"},
+        "users": [{"name": "ada"}],
+    }
+    ran = scratch.run(config, root, only=("users",))
+    assert (ran.errors, ran.findings) == ({}, [])
+    assert ids(root) == {"ada": 1000, "admin": 1001}
+    assert (users(root)["admin"][4], groups(root)["sudo"]) == ("Boss", "admin")
+    assert not (root / "etc/sudoers.d").exists()
+
+
+def test_mapping_of_users_switches_names_on_and_off(root: Path) -> None:
+    given = {"ada": {"gecos": "Ada"}, "default": True, "bob": False, "carol": True}
+    ran = scratch.run({"users": given}, root, only=("users",))
+    assert (ran.errors, ran.findings) == ({}, [])
+    assert ids(root) == {"ada": 1000, "carol": 1001, "debian": 1002}
+
+
+def test_first_value_counts_if_a_name_occurs_twice(root: Path) -> None:
+    image = {"default_user": {"name": "debian", "groups": ["sudo"], "gecos": "Debian"}}
+    listed = [{"name": "ada", "gecos": "One"}, {"name": "ada", "gecos": "Two", "uid": 3000},
+              {"name": "debian", "gecos": "Mine", "groups": ["ops"]}, "default"]  # fmt: skip
+    scratch.run({"system_info": image, "users": listed}, root, only=("users",))
+    assert (users(root)["ada"][4], ids(root)["ada"]) == ("One", 3000)
+    assert (users(root)["debian"][4], groups(root)["ops"], groups(root)["sudo"]) == ("Debian", "debian", "debian")
+
+
+def test_entry_without_a_name_changes_the_default_user_and_is_reported(root: Path) -> None:
+    ran = scratch.run({"users": [{"ssh_authorized_keys": [KEY]}, {"snapuser": "a@b"}]}, root, only=("users",))
+    assert list(ids(root)) == ["debian"]
+    assert (root / "home/debian/.ssh/authorized_keys").read_text() == f"{KEY}\n"
+    assert [finding.text for finding in ran.findings] == [
+        "lacks name, so it changes the default user", "is not supported", "lacks name",
+    ]  # fmt: skip
+
+
+def test_shell_that_a_package_installs_later_is_set_and_reported(root: Path) -> None:
+    ran = scratch.run({"users": [{"name": "ada", "shell": "/usr/bin/zsh"}]}, root, only=("users",))
+    assert users(root)["ada"][6] == "/usr/bin/zsh"
+    assert any("/usr/bin/zsh is not installed" in warning for warning in ran.warnings)
+
+
+def test_of_several_passwords_the_hash_wins_and_plain_text_wins_over_passwd(root: Path) -> None:
+    both = {"plain_text_passwd": "Secret-7", "lock_passwd": False}
+    listed = [
+        {"name": "ada", "hashed_passwd": "$6$salt$hash", **both},
+        {"name": "bob", "passwd": "$6$salt$hash", **both},
+    ]
+    scratch.run({"users": listed}, root, only=("users",))
+    assert passwords(root)["ada"] == "$6$salt$hash"
+    assert passwords(root)["bob"] not in ("$6$salt$hash", "!")
+
+
+def test_account_without_a_password_is_locked_too(root: Path) -> None:
+    scratch.run({"users": [{"name": "sys"}]}, root, only=("users",))
+    assert passwords(root)["sys"] == "!*"
+
+
+def test_sudo_reads_the_rules_and_their_directory_is_closed(root: Path) -> None:
+    (root / "etc/sudoers.d").mkdir(mode=0o755)
+    (root / "etc/sudoers").write_text("root ALL=(ALL:ALL) ALL\n")
+    listed = [{"name": "ada", "sudo": "ALL=(ALL) ALL"}, {"name": "b.ob", "sudo": ["ALL=(ALL) A", "ALL=(ALL) B"]}]
+    for _ in range(2):
+        scratch.run({"users": listed}, root, only=("users",))
+        lines = (root / "etc/sudoers.d/90-cloud-init-users").read_text().splitlines()
+        assert [line for line in lines if not line.startswith("#")] == [
+            "ada ALL=(ALL) ALL", "b.ob ALL=(ALL) A", "b.ob ALL=(ALL) B",
+        ]  # fmt: skip
+        assert (root / "etc/sudoers").read_text() == "root ALL=(ALL:ALL) ALL\n@includedir /etc/sudoers.d\n"
+    assert (root / "etc/sudoers.d").stat().st_mode & 0o777 == 0o750
+
+
+def test_members_that_exist_come_before_the_users_of_this_boot(root: Path) -> None:
+    config = {"groups": [{"crew": ["zoe", "sys"]}], "users": [{"name": "ada", "groups": "crew"}, {"name": "zoe"}]}
+    ran = scratch.run(config, root, only=("groups", "users", "group_members"))
+    assert (ran.errors, ran.warnings) == ({}, [])
+    assert set(groups(root)["crew"].split(",")) == {"sys", "ada", "zoe"}
+    again = scratch.run({"groups": [{"more": ["sys"]}], "users": [{"name": "eve", "groups": "more"}]}, root,
+                        only=("groups", "users", "group_members"))  # fmt: skip
+    assert again.errors == {}
+    assert groups(root)["more"] == "sys,eve"

@@ -115,6 +115,9 @@ async def open_socket(url: str, context: ssl.SSLContext) -> ClientConnection:
     except InvalidMessage as error:
         # In TLS 1.3 a server cannot answer to a client's certificate: one that does not accept ours just closes the connection.
         raise ConnectionEnded(EndReason.FAILED, "the server closed the connection before it answered") from error
+    except (ConnectionError, ssl.SSLEOFError) as error:
+        # So does a load balancer that has no server to pass the connection on to. It costs nobody anything.
+        raise ConnectionEnded(EndReason.UNREACHABLE, "the connection was closed before the TLS handshake") from error
     except (OSError, EOFError, InvalidHandshake) as error:
         raise ConnectionEnded(EndReason.FAILED, f"no session could be opened: {_describe(error)}") from error
 

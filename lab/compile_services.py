@@ -86,7 +86,7 @@ class CompileServices:
         self.approved_releases = ApprovedReleases(self.catalogs, self.environments, releases, requests)
         self.releases = ReleaseService(database, self.catalogs, targets, audit, self.approved_releases)
         skeletons = Skeletons(self.catalogs.documents)
-        self.previews = ReleasePreviews(database, self.catalogs, targets, skeletons)
+        self.previews = ReleasePreviews(database, self.catalogs, self.traces, targets, skeletons)
         pointers = ReleasePointers(DocumentSigner(), database.clock)
         self.downloads = CatalogDownloads(database, self.catalogs, self.blobs, skeletons, pointers)
         self._number = 0

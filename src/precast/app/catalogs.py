@@ -46,7 +46,7 @@ def build_catalogs_api(database: Database, signer: SignerClient) -> CatalogsApi:
     audit, targets, fleet = build_audit_log(database), build_target_service(database), Fleet(database)
     skeletons = Skeletons(catalogs.documents)
     releases = ReleaseService(database, catalogs, targets, audit, _build_approved_releases(database))
-    previews = ReleasePreviews(database, catalogs, targets, skeletons)
+    previews = ReleasePreviews(database, catalogs, traces, targets, skeletons)
     downloads = CatalogDownloads(database, catalogs, blobs, skeletons, ReleasePointers(signer, database.clock))
     work, environments = WorkQueue(database, [DECIDE]), Environments(database)
     views = CatalogViews(database, catalogs, traces, environments)

@@ -153,7 +153,10 @@ class Order:
             path[here] = None
             here = predecessors[here]
         points = list(path)
-        refs = [point[1] for point in reversed(points[points.index(here) :])]
+        cycle = list(reversed(points[points.index(here) :]))
+        # The path begins with the resource that is declared first.
+        first = min(range(len(cycle)), key=lambda at: (cycle[at][0] != "do", self._priority[cycle[at][1]]))
+        refs = [point[1] for point in (*cycle[first:], *cycle[:first])]
         return [ref for index, ref in enumerate(refs) if index == 0 or ref != refs[index - 1]]
 
 

@@ -14,12 +14,14 @@ from precast.base import digests
 from precast.base.errors import PrecastError
 from precast.base.spans import Source
 from precast.catalog.body import Body
+from precast.catalog.problems import CatalogProblem
 from precast.catalog.source_map import SourceMap
 from precast.lang.compiler.compilation import Compilation
 from precast.lang.compiler.definitions import SourceUnit
 from precast.lang.compiler.environment import remarks, with_environment
 from precast.lang.compiler.finalization import finish
 from precast.lang.compiler.loader import translate_file
+from precast.lang.compiler.missing_facts import find_missing_facts
 from precast.lang.compiler.node_blocks import evaluate_node
 from precast.lang.compiler.resources import Parameter, Resource
 from precast.lang.control_flow import Break, ControlFlow, Next
@@ -45,15 +47,20 @@ class CompileResult(msgspec.Struct, frozen=True):
     trace: tuple[Read, ...]
     # The types in the catalog that modules declare. A reader that orders or applies the catalog needs their declarations.
     types: dict[str, ManagedType] = {}
+    # Facts that modules add and the node does not have.
+    problems: tuple[CatalogProblem, ...] = ()
 
 
 class CompileFailure(Exception):
-    """A compile that ended in an error, with the log lines written before it."""
+    """A compile that ended in an error, with the log lines written before it, and problems that may have caused it."""
 
-    def __init__(self, error: PrecastError, logs: tuple[LogLine, ...]) -> None:
+    def __init__(
+        self, error: PrecastError, logs: tuple[LogLine, ...], problems: tuple[CatalogProblem, ...] = ()
+    ) -> None:
         super().__init__(error.message)
         self.error = error
         self.logs = logs
+        self.problems = problems
 
 
 def evaluate(source: Source, inputs: Inputs, settings: Settings) -> Evaluation:
@@ -88,8 +95,21 @@ def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None 
         run_manifests(compilation, manifest)
         body, source_map = finish(compilation)
     except PrecastError as error:
-        raise CompileFailure(error, tuple(compilation.logs)) from None
-    return CompileResult(body, source_map, tuple(compilation.logs), inputs.trace, compilation.known_types.of_modules)
+        problems = tuple(map(CatalogProblem.of_error, _find_missing_facts(compilation)))
+        raise CompileFailure(error, tuple(compilation.logs), problems) from None
+    missing = _find_missing_facts(compilation)
+    problems = tuple(map(CatalogProblem.of_error, missing))
+    if missing and compilation.settings.missing_module_facts == "error":
+        raise CompileFailure(missing[0], tuple(compilation.logs), problems[1:])
+    return CompileResult(
+        body, source_map, tuple(compilation.logs), inputs.trace, compilation.known_types.of_modules, problems
+    )
+
+
+def _find_missing_facts(compilation: Compilation) -> list[PrecastError]:
+    if compilation.settings.missing_module_facts == "ignore":
+        return []
+    return find_missing_facts(compilation.inputs, compilation.settings.module_path)
 
 
 def run_manifests(compilation: Compilation, manifest: Source | None = None) -> None:

@@ -12,6 +12,11 @@ from precast.lang.inputs import ABSENT, Answer
 
 PLUGIN_KINDS: Final = ("facts", "functions", "types")
 _PLUGIN_FILE: Final = re.compile(r"[a-z]\w*\.py")
+# Readers of the files in which modules add facts, by folder and end of the name. Facter loads only Ruby files of the folder itself.
+FACT_READERS: Final = {
+    "lib/facter": {"rb": "ruby_facts"},
+    "facts.d": {"yaml": "yaml_data", "yml": "yaml_data", "json": "json_data", "txt": "text_facts"},
+}
 # A directory on the module path is a module if its name, as a listing shows it, matches.
 _MODULE_DIRECTORY: Final = re.compile(r"[a-z][a-z0-9_]*/")
 
@@ -55,6 +60,7 @@ class FileStore:
         self._modules: dict[tuple[str, ...], dict[str, str]] = {}
         self._plugins: dict[tuple[str, ...], tuple[tuple[str, digests.Digest], ...]] = {}
         self._module_files: dict[tuple[str, tuple[str, ...]], dict[str, str]] = {}
+        self._fact_files: dict[tuple[str, ...], tuple[tuple[str, str], ...]] = {}
 
     def digest(self, path: str) -> Answer:
         if path not in self._digests:
@@ -98,6 +104,18 @@ class FileStore:
                 and (digest := self.digest(f"{directory}/precast/{kind}/{name}")) is not ABSENT
             )
         return self._plugins[roots]
+
+    def fact_files(self, roots: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """The files in which modules add facts, in Ruby or as external data, with their readers; what a program adds is not known."""
+        if roots not in self._fact_files:
+            self._fact_files[roots] = tuple(
+                (f"{directory}/{folder}/{name}", reader)
+                for directory in self.modules(roots).values()
+                for folder, readers in FACT_READERS.items()
+                for name in self._listed(f"{directory}/{folder}")
+                if (reader := readers.get(name.rpartition(".")[2])) is not None
+            )
+        return self._fact_files[roots]
 
     def _listed(self, path: str) -> tuple[str, ...]:
         names = self.names(path)

@@ -109,6 +109,13 @@ class ModulePlugins(Question, frozen=True, tag="plugins"):
     roots: tuple[str, ...]
 
 
+class ModuleFact(Question, frozen=True, tag="module_fact"):
+    """The file in which a module adds a fact that no plug-in collects; absent if none does. Asked for facts that the node does not have."""
+
+    name: str
+    roots: tuple[str, ...]
+
+
 class DataFile(Question, frozen=True, tag="data_file"):
     """The digest of a data file, or absent. The question names the file, not the facts that its path contains."""
 

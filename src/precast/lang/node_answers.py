@@ -171,12 +171,25 @@ class NodeAnswers:
             return ABSENT
         return self._costly.data_key(digest, reader, key, self.content)
 
+    def _module_fact(self, name: str, roots: tuple[str, ...]) -> Answer:
+        if any(plugin.endswith(f"/facts/{name}.py") for plugin, _ in self._files.plugins(roots)):
+            return ABSENT
+        for path, reader in self._files.fact_files(roots):
+            digest = self._files.digest(path)
+            answer = ABSENT if digest is ABSENT else self._costly.data_key(digest, reader, name, self.content)
+            # The answer for every key of a file that cannot be read ends with the digest of the file.
+            if answer is not ABSENT and not answer.endswith(f":{digest}"):
+                return path
+        return ABSENT
+
     def _answer_rare(self, question: Question) -> Answer:
         match question:
             case inputs.TrustedKind(path):
                 return kind_of(follow(self.node.trusted, path))
             case inputs.ModulePlugins(roots):
                 return self._files.plugins(roots)
+            case inputs.ModuleFact(name, roots):
+                return self._module_fact(name, roots)
             case inputs.MatchingNodeBlock(matchers):
                 return self._costly.match_node(matchers, self.node.certname)
             case inputs.Classification():

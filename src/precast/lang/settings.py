@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 Strictness = Literal["off", "warning", "error"]
+MissingFacts = Literal["ignore", "warning", "error"]
 
 # The version of Puppet whose language and catalogs we implement; modules that ask for Puppet's version get it.
 PUPPET_VERSION = "7.23.0"
@@ -51,6 +52,8 @@ class Settings(msgspec.Struct, frozen=True):
     module_path: tuple[str, ...] = ("modules",)
     # A file, or a directory whose manifests are all used, at any depth.
     manifest: str = "manifests"
+    # What a compile does if the code reads a fact that the node does not have and a module adds in Ruby or as external data.
+    missing_module_facts: MissingFacts = "ignore"
 
     @staticmethod
     def puppet8(**others: object) -> "Settings":

@@ -63,6 +63,12 @@ def find_any(name: str) -> ManagedType | None:
     return _TYPES.get(name) or _MODULE_TYPES.get(name)
 
 
+def is_applied(name: str) -> bool:
+    """Whether a node can apply resources of the type of this lower-case name. A test compares this with the agent's handlers."""
+    declared = find_any(name)
+    return declared is not None and declared.is_applied
+
+
 def module_names() -> list[str]:
     """The types that Precast applies if a module declares them."""
     return sorted(_MODULE_TYPES)

@@ -53,6 +53,8 @@ class ManagedType(Struct, frozen=True, dict=True):
     words: Mapping[str, tuple[str, ...]] = {}
     # True if the declaration could not be read completely: then every attribute is accepted.
     is_open: bool = False
+    # False if no node can apply a resource of the type yet.
+    is_applied: bool = True
     # The module that declares it; empty if every manifest may use it.
     module: str = ""
 

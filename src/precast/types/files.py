@@ -71,6 +71,7 @@ TIDY = ManagedType(
     },
     namevars=("path",),
     is_isomorphic=False,
+    is_applied=False,
 )
 
 FILEBUCKET = ManagedType(

@@ -40,6 +40,7 @@ COMPONENT = ManagedType(
     "A define or class, as the engine that applies a catalog sees it.",
     properties={},
     parameters={"name": "its reference"},
+    is_applied=False,
 )
 
 WHIT = ManagedType(
@@ -47,6 +48,7 @@ WHIT = ManagedType(
     "The point at which a class or define begins or ends.",
     properties={},
     parameters={"name": "its reference"},
+    is_applied=False,
 )
 
 PROMISE = ManagedType(

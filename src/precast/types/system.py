@@ -27,6 +27,7 @@ MAILALIAS = ManagedType(
         "target": "which file",
     },
     parameters={"name": "the alias; the title if not given", "provider": _PROVIDER},
+    is_applied=False,
 )
 
 AUGEAS = ManagedType(
@@ -47,6 +48,7 @@ AUGEAS = ManagedType(
         "show_diff": "whether changes are shown in the report",
         "type_check": "whether lenses are type-checked",
     },
+    is_applied=False,
 )
 
 SELBOOLEAN = ManagedType(
@@ -58,6 +60,7 @@ SELBOOLEAN = ManagedType(
         "persistent": "whether it survives a reboot",
         "provider": _PROVIDER,
     },
+    is_applied=False,
 )
 
 SELMODULE = ManagedType(
@@ -71,4 +74,5 @@ SELMODULE = ManagedType(
         "selmodulepath": "path of the compiled module",
     },
     relations=(AutoRelation("file", ("selmodulepath",), "path"),),
+    is_applied=False,
 )

@@ -149,6 +149,31 @@ def test_broken_code_is_reported_and_the_served_catalog_stays(deployment: Deploy
     deployment.until_staged("web1", other_than=None)
 
 
+def test_problems_of_a_catalog_are_shown_before_its_release(deployment: Deployment) -> None:
+    site = deployment.code / "manifests" / "site.pp"
+    good = site.read_text()
+    site.write_text(f"{good}\naugeas {{ 'lens': }}\n")
+    deployment.deploy()
+    done = deployment.command("catalog", "compile", "web1")
+    assert done.returncode == 0
+    told = "warning: no node can apply resources of type augeas: Augeas[lens] [CATALOG-004]\n  hint: "
+    assert told in done.stdout
+    assert told in deployment.command("catalog", "show", "web1").stdout
+    assert f"1 node: web1\n{told}" in deployment.command("catalog", "errors").stdout.replace(
+        "2 nodes: web1, web2", "1 node: web1"
+    )
+    assert f"1 node: {told}" in deployment.command("release", "web1", "--preview").stdout
+    site.write_text(f"{good}\nnotify {{ ['x', 'y']: }} Notify['x'] -> Notify['y'] -> Notify['x']\n")
+    deployment.deploy()
+    done = deployment.command("catalog", "compile", "web1")
+    assert done.returncode == 1
+    assert "Notify[x] => Notify[y] => Notify[x] [CATALOG-002]" in done.stdout
+    assert "Notify[x] at manifests/site.pp:" in done.stdout
+    site.write_text(good)
+    deployment.deploy()
+    assert deployment.command("catalog", "compile", "web1").returncode == 0
+
+
 def test_person_requests_a_decision_and_sees_its_result(deployment: Deployment) -> None:
     before = deployment.until_staged("web1")["staged"]
     done = deployment.command("catalog", "compile", "web1")

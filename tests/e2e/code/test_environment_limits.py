@@ -51,6 +51,7 @@ POST /v1/nodes/{node}/catalog/decision
 GET /v1/nodes/{node}/catalog/decision
 GET /v1/nodes/{node}/catalog/difference
 GET /v1/catalogs/errors
+GET /v1/catalogs/warnings
 GET /v1/catalogs/dead
 GET /v1/catalogs/flapping
 POST /v1/previews

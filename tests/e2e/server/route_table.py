@@ -104,6 +104,7 @@ POST    /v1/approvals/{request}/withdrawal                operator  own
 GET     /v1/catalogs/dead                                 viewer    no
 GET     /v1/catalogs/errors                               viewer    no
 GET     /v1/catalogs/flapping                             viewer    no
+GET     /v1/catalogs/warnings                             viewer    no
 POST    /v1/previews                                      viewer    no
 POST    /v1/readiness                                     viewer    no
 POST    /v1/refreshes                                     operator  no

@@ -23,6 +23,13 @@ def test_type_that_can_be_applied_is_declared(name: str) -> None:
     assert catalogue.find_any(name) is not None
 
 
+def test_declarations_say_which_types_can_be_applied() -> None:
+    declared = [*catalogue.names(), *catalogue.module_names()]
+    containers = {"stage"}  # needs no handler
+    assert sorted({name for name in declared if catalogue.is_applied(name)} - containers) == TYPES
+    assert not catalogue.is_applied("of_no_module")
+
+
 @pytest.mark.parametrize("name", TYPES)
 def test_attributes_that_a_handler_asks_for_are_declared(name: str) -> None:
     handler, declared = registry.find(name), catalogue.find_any(name)

@@ -12,7 +12,6 @@ from precast.agent.applying import issues, schedules
 from precast.agent.applying.machine import Machine
 from precast.agent.applying.schedules import Schedule
 from precast.base.errors import PrecastError
-from precast.catalog import issues as catalog_issues
 from precast.catalog.body import Body, ResourceData
 from precast.catalog.order import Order
 from precast.catalog.sensitive import is_sensitive, secret_texts
@@ -20,6 +19,7 @@ from precast.catalog.source_map import SourceMap
 from precast.resources import issues as resource_issues
 from precast.resources import registry
 from precast.resources.contract import DesiredResource, Handler
+from precast.types.catalog_check import explain_cycle
 from precast.types.catalogue import METAPARAMETERS
 from precast.types.ordering import NO_TYPES, Types, graph, is_container
 
@@ -80,7 +80,7 @@ def make_plan(body: Body, places: SourceMap | None, machine: Machine, types: Typ
     order = graph(body, types)
     sequence, cycle = order.resources()
     if cycle:
-        raise catalog_issues.CYCLE.error(cycle=" => ".join([*cycle, cycle[0]]))
+        raise explain_cycle(cycle, places)
     resources = {
         data.ref: _plan_resource(data, places)
         for data in body.resources

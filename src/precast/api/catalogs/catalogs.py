@@ -20,6 +20,7 @@ from precast.store.code.blobs import Blobs
 from precast.wire.catalogs.bodies import (
     CatalogError,
     CatalogExplanation,
+    CatalogWarning,
     ChangeView,
     DeadCompile,
     FlappingFact,
@@ -132,6 +133,17 @@ class CatalogsApi:
     )
     async def list_errors(self, call: Call) -> list[CatalogError]:
         return await self._problems.list_errors(call.query.get("after", ""))
+
+    @route(
+        "GET",
+        "/v1/catalogs/warnings",
+        VIEWER,
+        "The nodes whose staged catalog has problems that a run would meet, by name",
+        list[CatalogWarning],
+        query=("after",),
+    )
+    async def list_warnings(self, call: Call) -> list[CatalogWarning]:
+        return await self._problems.list_warnings(call.query.get("after", ""))
 
     @route(
         "GET",

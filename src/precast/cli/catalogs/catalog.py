@@ -16,11 +16,13 @@ from precast.cli.console.parser import declare_exits
 from precast.wire.catalogs.bodies import (
     CatalogError,
     CatalogExplanation,
+    CatalogWarning,
     ChangeView,
     DeadCompile,
     FlappingFact,
     LastChange,
     ParameterView,
+    ProblemView,
     ProgressView,
     StagedView,
 )
@@ -46,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("why", _why, "show the reads that decided a node's catalog"),
     ):
         add(name, command, summary).add_argument("node", metavar="NODE")
-    add("errors", _errors, "show the nodes that get no catalog, or get it late, and why")
+    add("errors", _errors, "show the nodes that get no catalog, get it late, or have one with problems, and why")
     compile_parser = add("compile", _compile, "decide again which catalog a node gets, and show the result")
     declare_exits(compile_parser, {1: "the node's code gives an error"})
     compile_parser.add_argument("node", metavar="NODE")
@@ -80,6 +82,7 @@ def _show(args: argparse.Namespace) -> int:
     )
     for level, text in view.logs:
         print(f"{level}: {text}")
+    _print_problems(view)
     if view.error is not None:
         print(f"\n{view.error}")
     return 0
@@ -149,13 +152,15 @@ def _print_last_change(change: LastChange) -> None:
 def _errors(args: argparse.Namespace) -> int:
     client = connect(args)
     errors = client.list_pages("/v1/catalogs/errors", CatalogError, "node")
+    warnings = client.list_pages("/v1/catalogs/warnings", CatalogWarning, "node")
     dead = client.ask("GET", "/v1/catalogs/dead", list[DeadCompile])
     flapping = client.ask("GET", "/v1/catalogs/flapping", list[FlappingFact])
     if args.json:
-        print_json(msgspec.to_builtins({"errors": errors, "dead": dead, "flapping": flapping}))
+        document = {"errors": errors, "warnings": warnings, "dead": dead, "flapping": flapping}
+        print_json(msgspec.to_builtins(document))
         return 0
-    for text in dict.fromkeys(error.error for error in errors):
-        print(f"{_names([error.node for error in errors if error.error == text])}\n{text}\n")
+    _print_errors(errors)
+    _print_warnings(warnings)
     for letter in dead:
         work = "the compile" if letter.kind == "compile" else "the decision"
         print(f"{_names(letter.nodes, letter.count)}")
@@ -165,9 +170,35 @@ def _errors(args: argparse.Namespace) -> int:
         since = format_time(fact.since)
         print(f"{fact.node}: its fact {fact.path} changes too often: {fact.times} changes were delayed since {since}")
         print("  hint: change the code so that it does not read the fact, or make the fact change less often\n")
-    if not (errors or dead or flapping):
-        print("no node's code gives an error, and no decision is delayed")
+    if not (errors or warnings or dead or flapping):
+        print("no node's code gives an error or a catalog with problems, and no decision is delayed")
     return 0
+
+
+def _print_errors(errors: Sequence[CatalogError]) -> None:
+    """Print each error once, with the nodes that have it and the problems that may have caused it."""
+    nodes: dict[tuple[str, tuple[ProblemView, ...]], list[str]] = {}
+    for error in errors:
+        nodes.setdefault((error.error, tuple(error.problems)), []).append(error.node)
+    for (text, problems), names in nodes.items():
+        print(f"{_names(names)}\n{text}")
+        for problem in problems:
+            print(format_problem(problem))
+        print()
+
+
+def _print_warnings(warnings: Sequence[CatalogWarning]) -> None:
+    nodes: dict[ProblemView, list[str]] = {}
+    for warning in warnings:
+        for problem in warning.problems:
+            nodes.setdefault(problem, []).append(warning.node)
+    for problem, names in nodes.items():
+        print(f"{_names(names)}\n{format_problem(problem)}\n")
+
+
+def format_problem(problem: ProblemView) -> str:
+    """A problem of a catalog as people read it: one line and a hint."""
+    return f"warning: {problem.text} [{problem.code}]\n  hint: {problem.hint}"
 
 
 def _names(nodes: Sequence[str], count: int | None = None) -> str:
@@ -199,12 +230,19 @@ def _compile(args: argparse.Namespace) -> int:
         print_json(msgspec.to_builtins(view))
     elif view.error is not None:
         print(f"{view.node}: its code gives an error\n{view.error}")
+        _print_problems(view)
     else:
         is_same = before is not None and before.staged == view.staged
         print(
             f"{view.node}: {view.staged and view.staged[:12]} {'is unchanged' if is_same else 'is new'}, {view.state}"
         )
+        _print_problems(view)
     return 1 if view.error is not None else 0
+
+
+def _print_problems(view: StagedView) -> None:
+    for problem in view.problems:
+        print(format_problem(problem))
 
 
 def _duration(text: str) -> timedelta:

@@ -7,7 +7,7 @@ import time
 import msgspec
 
 from precast.cli import issues
-from precast.cli.catalogs.catalog import print_change
+from precast.cli.catalogs.catalog import format_problem, print_change
 from precast.cli.console.client import Client, add_connection, connect
 from precast.cli.console.output import format_time, print_json
 from precast.cli.console.parser import declare_exits
@@ -113,6 +113,8 @@ def _print_preview(args: argparse.Namespace, view: PreviewView) -> int:
         print("\nrefreshed by these changes:")
         for refresh in view.refreshed:
             print(f"  {refresh.ref} on {_nodes(refresh.count)}")
+    for common in view.problems:
+        print(f"\n{_nodes(common.count)}: {format_problem(common.problem)}")
     _print_skipped(view.left_out)
     pending = view.nodes - view.unchanged - len(view.left_out)
     print(f"\n{_nodes(view.nodes)}: {pending} pending, {view.unchanged} unchanged, {len(view.left_out)} skipped")

@@ -5,11 +5,12 @@ Puppet's tools, with this node's facts filled in. `--trace` prints the reads of 
 """
 
 import argparse
+import sys
 from typing import Any
 
 import msgspec
 
-from precast.catalog import issues, unknown
+from precast.catalog import unknown
 from precast.catalog.envelope import seal
 from precast.cli.code.local_environments import add_environment_options, open_inputs
 from precast.cli.compile.eval import print_logs
@@ -18,6 +19,7 @@ from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
 from precast.lang.inputs import ABSENT
 from precast.lang.node_answers import NodeData
 from precast.lang.settings import Settings
+from precast.types.catalog_check import check_catalog
 from precast.types.ordering import application_order
 
 
@@ -69,7 +71,7 @@ def finder(node: NodeData) -> unknown.Find:
 
 
 def _print_summary(result: CompileResult, node: NodeData) -> None:
-    order, cycle = application_order(result.body, result.types)
+    order, _ = application_order(result.body, result.types)
     places = result.source_map.places
     rows = [(ref, f"{places[ref].file}:{places[ref].line}" if ref in places else None) for ref in order]
     print_table(["RESOURCE", "DECLARED AT"], rows)
@@ -82,8 +84,8 @@ def _print_summary(result: CompileResult, node: NodeData) -> None:
     if holes:
         print(f"filled in when served: {', '.join(sorted(holes))}")
     print(f"version {result.body.digest()}")
-    if cycle:
-        raise issues.CYCLE.error(cycle=" => ".join([*cycle, cycle[0]]))
+    for problem in (*result.problems, *check_catalog(result.body, result.source_map, result.types)):
+        print(f"precast: warning: {problem.text} [{problem.code}]\n  hint: {problem.hint}", file=sys.stderr)
 
 
 def _print_trace(result: CompileResult, as_json: bool) -> None:

@@ -113,7 +113,7 @@ def _signature(name: str, signature: Signature) -> str:
 
 def _type(args: argparse.Namespace) -> int:
     if args.name is None:
-        managed = [(name, _known(name).summary) for name in sorted([*catalogue.names(), *catalogue.module_names()])]
+        managed = [(name, _summary(name)) for name in sorted([*catalogue.names(), *catalogue.module_names()])]
         _print_list([*managed, *((name, text.summary) for name, text in DOCUMENTATION.items())], args.json)
         return 0
     declared = _find_module_type(args) or catalogue.find_any(args.name.lower())
@@ -190,7 +190,13 @@ def _type_data(declared: ManagedType) -> dict[str, Any]:
         "defaults": dict(declared.defaults),
         "values": {name: list(words) for name, words in declared.words.items()},
         "takes_others": declared.is_open,
+        "is_applied": catalogue.is_applied(declared.name),
     }
+
+
+def _summary(name: str) -> str:
+    summary = _known(name).summary
+    return summary if catalogue.is_applied(name) else f"{summary.removesuffix('.')} (no node can apply it yet)."
 
 
 def _print_type(declared: ManagedType) -> None:
@@ -199,8 +205,11 @@ def _print_type(declared: ManagedType) -> None:
     for kind, attributes in (("property", declared.properties), ("parameter", declared.parameters)):
         rows += [(f"  {name}", kind, _annotate(declared, name, text)) for name, text in attributes.items()]
     print_table(("  ATTRIBUTE", "KIND", "WHAT"), rows)
-    if declared.relations or declared.module:
+    is_applied = catalogue.is_applied(declared.name)
+    if declared.relations or declared.module or not is_applied:
         print()
+    if not is_applied:
+        print("  No node can apply it yet: in a run its resources fail.")
     if declared.module:
         print(f"  Manifests can use it if the module {declared.module} is on the module path.")
     for relation in declared.relations:

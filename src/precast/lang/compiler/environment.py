@@ -1,4 +1,4 @@
-"""The settings in an environment's own `environment.conf`: its module path and its first manifest.
+"""The settings in an environment's own `environment.conf`: its module path, its first manifest, and what a missing fact of a module means.
 
 Paths may be relative to the environment, absolute, or contain `*`. A path outside the environment becomes absolute, so that the
 answering side can tell it from the environment's own files.
@@ -7,12 +7,13 @@ answering side can tell it from the environment's own files.
 import fnmatch
 import posixpath
 import re
+from typing import get_args
 
 import msgspec
 
 from precast.lang.inputs import ABSENT, Constant, Inputs
 from precast.lang.issues import compiler as issues
-from precast.lang.settings import Settings
+from precast.lang.settings import MissingFacts, Settings
 
 FILE = "environment.conf"
 _NAME = re.compile(r"[\w-]+")
@@ -24,7 +25,7 @@ _WITHOUT_EFFECT = {
     "static_catalogs": "every catalog pins the content of its files",
     "rich_data": "catalogs always hold rich data",
 }
-_USED = ("modulepath", "manifest")
+_USED = ("modulepath", "manifest", "missing_module_facts")
 
 
 def with_environment(inputs: Inputs, settings: Settings) -> Settings:
@@ -38,7 +39,17 @@ def with_environment(inputs: Inputs, settings: Settings) -> Settings:
         settings = msgspec.structs.replace(settings, module_path=paths)
     if values.get("manifest"):
         settings = msgspec.structs.replace(settings, manifest=_manifest(inputs, settings, values["manifest"]))
+    if values.get("missing_module_facts"):
+        settings = msgspec.structs.replace(settings, missing_module_facts=_missing(values["missing_module_facts"]))
     return settings
+
+
+def _missing(value: str) -> MissingFacts:
+    words: tuple[MissingFacts, ...] = get_args(MissingFacts)
+    for word in words:
+        if value == word:
+            return word
+    raise issues.BAD_ENVIRONMENT_VALUE.error(name="missing_module_facts", value=value, words=", ".join(words))
 
 
 def remarks(inputs: Inputs) -> list[tuple[str, str]]:

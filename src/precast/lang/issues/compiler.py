@@ -274,6 +274,18 @@ MANIFEST_OUTSIDE = Issue(
     "environment.conf: the manifest {path} is outside the environment",
     "move it into the environment: a compile reads only the environment's own manifests",
 )
+MISSING_MODULE_FACT = Issue(
+    "LANG-765",
+    Kind.INPUT,
+    "the code reads the fact {name}, which {path} adds and the node does not have",
+    "nodes run no Ruby and no facts.d of modules: {replacement}; environment.conf can set missing_module_facts = ignore, warning or error",
+)
+BAD_ENVIRONMENT_VALUE = Issue(
+    "LANG-766",
+    Kind.INPUT,
+    "environment.conf: {name} cannot be {value}",
+    "write one of {words}",
+)
 NO_TITLE_PATTERN = Issue(
     "LANG-760",
     Kind.INPUT,

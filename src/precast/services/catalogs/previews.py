@@ -9,6 +9,7 @@ from precast.catalog import body as bodies
 from precast.catalog.diff import CatalogDiff, compare_catalogs
 from precast.catalog.skeleton import Skeleton
 from precast.services.catalogs import issues
+from precast.services.catalogs.leaf_problems import group_problems
 from precast.services.catalogs.releases import NAMES_SHOWN
 from precast.services.catalogs.skeletons import Skeletons
 from precast.services.catalogs.staged_selection import select_staged
@@ -17,6 +18,7 @@ from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.released import Release
 from precast.store.catalogs.staged import StagedCatalog
 from precast.store.engine.database import Database
+from precast.store.traces import Traces
 from precast.wire.catalogs.bodies import ChangeView, ParameterView, PreviewView, RefreshView, ReleaseBody
 
 CHANGES_SHOWN = 500
@@ -25,9 +27,11 @@ CHANGES_SHOWN = 500
 class ReleasePreviews:
     """Compares staged with served catalogs; holds only a cache of documents."""
 
-    def __init__(self, database: Database, catalogs: Catalogs, targets: TargetService, skeletons: Skeletons) -> None:
+    def __init__(
+        self, database: Database, catalogs: Catalogs, traces: Traces, targets: TargetService, skeletons: Skeletons
+    ) -> None:
         self._database, self._catalogs, self._targets = database, catalogs, targets
-        self._skeletons = skeletons
+        self._traces, self._skeletons = traces, skeletons
 
     async def preview(self, body: ReleaseBody) -> PreviewView:
         """What a release would change. Changes nothing."""
@@ -46,7 +50,9 @@ class ReleasePreviews:
             if pair not in shared:
                 shared[pair] = await self._skeleton_difference(*pair)
             grouped.add(staged.node, shared[pair])
-        return grouped.view(len(names), len(selection.unchanged), selection.left_out)
+        view = grouped.view(len(names), len(selection.unchanged), selection.left_out)
+        problems = await self._database.read(group_problems, self._traces, selection.fresh)
+        return msgspec.structs.replace(view, problems=problems)
 
     async def difference(self, node: str) -> CatalogDiff:
         """How the staged catalog of a node differs from the served one. Raises NotFoundError RELEASE-001."""

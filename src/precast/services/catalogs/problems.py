@@ -1,6 +1,11 @@
-"""Lists nodes that get no catalog, or get it late: errors of the code, compiles that were given up, facts that change too often."""
+"""Lists nodes that get no catalog, or get it late: errors of the code, compiles that were given up, facts that change too often.
 
-from precast.services.traces.paths import decode_chain
+It also lists nodes whose staged catalog has problems that a run would meet.
+"""
+
+from typing import NamedTuple
+
+from precast.services.catalogs.leaf_problems import read_leaves, view_problems
 from precast.services.work_kinds import COMPILE, DECIDE
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.engine.database import Database
@@ -9,11 +14,18 @@ from precast.store.facts.facts import QUIET, Facts
 from precast.store.queue.kinds import DeadLetter
 from precast.store.queue.queue import WorkQueue
 from precast.store.traces import Traces
-from precast.wire.catalogs.bodies import CatalogError, DeadCompile, FlappingFact
+from precast.wire.catalogs.bodies import CatalogError, CatalogWarning, DeadCompile, FlappingFact
 
 LISTED = 500
 # Names of nodes listed with a failed compile; the number of waiting nodes is always complete.
 NAMES_SHOWN = 20
+
+
+class FlawedCount(NamedTuple):
+    """Nodes whose code gives an error, and nodes whose staged catalog has problems."""
+
+    errors: int
+    warnings: int
 
 
 class CatalogProblems:
@@ -26,6 +38,14 @@ class CatalogProblems:
     async def list_errors(self, after: str) -> list[CatalogError]:
         """A page of the nodes whose code gives an error, by name."""
         return await self._database.read(self._list_errors, after)
+
+    async def list_warnings(self, after: str) -> list[CatalogWarning]:
+        """A page of the nodes whose staged catalog has problems, by name."""
+        return await self._database.read(self._list_warnings, after)
+
+    async def count(self) -> FlawedCount:
+        """How many nodes have an error in their code, or a staged catalog with problems."""
+        return FlawedCount(*await self._database.read(self._catalogs.staged.count_flawed))
 
     async def list_dead_compiles(self) -> list[DeadCompile]:
         """The first compiles and decisions that were given up and that nodes wait for."""
@@ -45,13 +65,31 @@ class CatalogProblems:
 
     def _list_errors(self, after: str) -> Transaction[list[CatalogError]]:
         broken = yield from self._catalogs.staged.list_failed(after, LISTED)
-        errors: dict[str, str] = {}
-        for chain in dict.fromkeys(staged.chain for staged in broken):
-            attached = yield from self._traces.find_by_id(chain)
-            errors[chain] = "" if attached is None else decode_chain(attached.chain).leaf.error or ""
+        leaves = yield from read_leaves(self._traces, (staged.chain for staged in broken))
         return [
-            CatalogError(staged.node, staged.environment, staged.version, errors[staged.chain], staged.decided_at)
+            CatalogError(
+                staged.node,
+                staged.environment,
+                staged.version,
+                leaves[staged.chain].error or "",
+                staged.decided_at,
+                view_problems(leaves[staged.chain]),
+            )
             for staged in broken
+        ]
+
+    def _list_warnings(self, after: str) -> Transaction[list[CatalogWarning]]:
+        flawed = yield from self._catalogs.staged.list_with_problems(after, LISTED)
+        leaves = yield from read_leaves(self._traces, (staged.chain for staged in flawed))
+        return [
+            CatalogWarning(
+                staged.node,
+                staged.environment,
+                staged.version,
+                view_problems(leaves[staged.chain]),
+                staged.decided_at,
+            )
+            for staged in flawed
         ]
 
     def _list_dead(self, letters: list[DeadLetter]) -> Transaction[list[DeadCompile]]:

@@ -7,6 +7,7 @@ import msgspec
 
 from precast.services.catalogs import issues
 from precast.services.catalogs.explanations import answer_text, question_texts, read_view
+from precast.services.catalogs.leaf_problems import view_problems
 from precast.services.traces.chains import Leaf
 from precast.services.traces.divergence import Divergence
 from precast.services.traces.paths import decode_chain, read_path
@@ -60,6 +61,7 @@ class CatalogViews:
             released_by=served.released_by if served else None,
             error=leaf.error,
             logs=list(leaf.logs),
+            problems=view_problems(leaf),
         )
 
     def _explain(self, node: str) -> Transaction[CatalogExplanation | None]:

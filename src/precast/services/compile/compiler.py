@@ -169,9 +169,9 @@ class CompilerService:
 def _finish(environment: str, compiled: Compiled) -> _FinishedCompile:
     links = decode_links(compiled.links)
     if compiled.error is not None:
-        leaf = Leaf(error=compiled.error, code=compiled.code, logs=compiled.logs)
+        leaf = Leaf(error=compiled.error, code=compiled.code, logs=compiled.logs, problems=compiled.problems)
         return _FinishedCompile(environment, links, leaf, (), ())
     catalog, source_map = digests.of_bytes(compiled.body), digests.of_bytes(compiled.source_map)
-    leaf = Leaf(catalog=catalog, source_map=source_map, logs=compiled.logs)
+    leaf = Leaf(catalog=catalog, source_map=source_map, logs=compiled.logs, problems=compiled.problems)
     documents = ((catalog, compiled.body), (source_map, compiled.source_map))
     return _FinishedCompile(environment, links, leaf, documents, compiled.content)

@@ -190,6 +190,7 @@ class DecisionService:
             fill,
             now,
             now,
+            len(reached.leaf.problems),
         )
 
     def _store(

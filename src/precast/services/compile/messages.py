@@ -6,6 +6,7 @@ import msgspec
 
 from precast.base.digests import Digest
 from precast.base.frames import make_frame
+from precast.catalog.problems import CatalogProblem
 from precast.lang.node_answers import NodeData
 
 
@@ -46,6 +47,7 @@ class Compiled(msgspec.Struct, frozen=True, tag="compiled"):
     content: tuple[str, ...] = ()
     error: str | None = None
     code: str | None = None
+    problems: tuple[CatalogProblem, ...] = ()
 
 
 class WorkerFault(msgspec.Struct, frozen=True, tag="broke"):

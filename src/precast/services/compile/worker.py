@@ -21,7 +21,9 @@ from precast import lang
 from precast.base import digests
 from precast.base.confinement.children import ASK, confine_or_exit, write_answer
 from precast.base.confinement.confine import Confinement, Level
+from precast.base.errors import PrecastError
 from precast.base.frames import read_frame
+from precast.catalog.problems import CatalogProblem
 from precast.lang.compile import CompileFailure, compile_catalog
 from precast.lang.inputs import Inputs
 from precast.lang.node_answers import NodeAnswers
@@ -40,6 +42,7 @@ from precast.services.compile.messages import (
 )
 from precast.services.traces.chains import encode_links, make_link
 from precast.services.traces.version_files import VersionFiles
+from precast.types.catalog_check import check_catalog
 
 # A compile caches what it parsed for the next one. The garbage collector runs only between compiles, and rarely.
 COMPILES_BETWEEN_COLLECTIONS = 50
@@ -85,7 +88,9 @@ class Worker:
     def _start(self, begin: Begin) -> None:
         self._begin = begin
         strictness = Settings.puppet8() if begin.is_strict else Settings()
-        self._settings = msgspec.structs.replace(strictness, environment=begin.environment)
+        self._settings = msgspec.structs.replace(
+            strictness, environment=begin.environment, missing_module_facts="warning"
+        )
         self._files = VersionFiles(begin.files, self._fetch)
 
     def _compile(self, request: Compile) -> Compiled:
@@ -93,14 +98,18 @@ class Worker:
         try:
             result = compile_catalog(inputs, self._settings)
         except CompileFailure as failure:
-            error = failure.error
-            return Compiled(_links(inputs), _lines(failure.logs), error=error.render(), code=error.code)
+            return _failed(inputs, failure.error, failure.logs, failure.problems)
+        try:
+            problems = check_catalog(result.body, result.source_map, result.types)
+        except PrecastError as error:
+            return _failed(inputs, error, result.logs, result.problems)
         return Compiled(
             _links(inputs),
             _lines(result.logs),
             body=result.body.encoded(),
             source_map=result.source_map.encoded(),
             content=tuple(sorted(set(result.body.content.values()))),
+            problems=(*problems, *result.problems),
         )
 
     def _fetch(self, digest: digests.Digest) -> bytes:
@@ -123,6 +132,12 @@ def _describe_error(error: Exception) -> str:
     """An internal error in one line: its text, and where it was raised."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"[:500]
+
+
+def _failed(
+    inputs: Inputs, error: PrecastError, logs: tuple[LogLine, ...], problems: tuple[CatalogProblem, ...]
+) -> Compiled:
+    return Compiled(_links(inputs), _lines(logs), error=error.render(), code=error.code, problems=problems)
 
 
 def _links(inputs: Inputs) -> bytes:

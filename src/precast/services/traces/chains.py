@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from precast.base import canonical, digests
+from precast.catalog.problems import CatalogProblem
 from precast.lang import inputs
 from precast.lang.inputs import ABSENT, Answer, Question
 
@@ -20,13 +21,14 @@ _QUESTIONS: Any = reduce(or_, Question.__subclasses__())
 
 
 class Leaf(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The result of a compile: a catalog with its source map, or the language error that ended it; and its log lines."""
+    """The result of a compile: a catalog with its source map, or its error; its log lines, and problems that are no errors."""
 
     catalog: str | None = None
     source_map: str | None = None
     error: str | None = None
     code: str | None = None
     logs: tuple[tuple[str, str], ...] = ()
+    problems: tuple[CatalogProblem, ...] = ()
 
 
 class Link(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -96,6 +98,7 @@ _OF_THE_ENVIRONMENT = (
     inputs.ModuleDirectory,
     inputs.ModuleFile,
     inputs.ModulePlugins,
+    inputs.ModuleFact,
     inputs.DecryptionKey,
     inputs.Constant,
     inputs.CompilerVersion,

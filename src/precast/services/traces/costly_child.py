@@ -60,7 +60,8 @@ def _serve(reader: BinaryIO, writer: BinaryIO) -> None:
 
 
 def main() -> int:
-    files.read_content(digests.of_bytes(b""), "yaml_data", "a: [1, é]".encode())  # loads what is imported late
+    for reader in files.READERS:
+        files.read_content(digests.of_bytes(b""), reader, "a: [1, é]".encode())  # loads what is imported late
     sys.setrecursionlimit(RECURSION_LIMIT)
     level, memory_bytes = Level(sys.argv[1]), int(sys.argv[2])
     measures = confine_or_exit(Confinement(level=level, memory_bytes=memory_bytes))

@@ -30,7 +30,12 @@ def read_path(traces: Traces, chain: str) -> Transaction[list[Link] | None]:
 
 
 def decode_chain(row: ChainRow) -> Chain:
-    return Chain(row.id, decode_links(decompress(row.links)), _leaf.decode(row.leaf))
+    return Chain(row.id, decode_links(decompress(row.links)), decode_leaf(row))
+
+
+def decode_leaf(row: ChainRow) -> Leaf:
+    """The leaf of a chain, without its reads."""
+    return _leaf.decode(row.leaf)
 
 
 def _answer(attached: AttachedChain) -> Any:

@@ -14,11 +14,12 @@ from precast.store.engine.query import Query, Row, Transaction, json_list
 STAGE = Query(
     "catalogs.stage",
     """
-    INSERT INTO node_catalog (node, environment, version, facts, chain, skeleton, digest, fill, decided_at, changed_at)
-    VALUES (:node, :environment, :version, :facts, :chain, :skeleton, :digest, :fill, :now, :now)
+    INSERT INTO node_catalog
+        (node, environment, version, facts, chain, skeleton, digest, fill, decided_at, changed_at, problems)
+    VALUES (:node, :environment, :version, :facts, :chain, :skeleton, :digest, :fill, :now, :now, :problems)
     ON CONFLICT (node) DO UPDATE SET environment = excluded.environment, version = excluded.version,
         facts = excluded.facts, chain = excluded.chain, skeleton = excluded.skeleton, digest = excluded.digest,
-        fill = excluded.fill, decided_at = excluded.decided_at,
+        fill = excluded.fill, decided_at = excluded.decided_at, problems = excluded.problems,
         changed_at = CASE WHEN node_catalog.digest = excluded.digest THEN node_catalog.changed_at
             ELSE excluded.changed_at END
     """,
@@ -26,11 +27,11 @@ STAGE = Query(
 FIND = Query(
     "catalogs.staged",
     """
-    SELECT node, environment, version, facts, chain, skeleton, digest, fill, decided_at, changed_at
+    SELECT node, environment, version, facts, chain, skeleton, digest, fill, decided_at, changed_at, problems
     FROM node_catalog WHERE node IN (SELECT value FROM json_each(:nodes)) ORDER BY node
     """,
     postgresql="""
-    SELECT node, environment, version, facts, chain, skeleton, digest, fill, decided_at, changed_at
+    SELECT node, environment, version, facts, chain, skeleton, digest, fill, decided_at, changed_at, problems
     FROM node_catalog WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) ORDER BY node
     """,
 )
@@ -59,6 +60,18 @@ FAILED = Query(
     SELECT node, environment, version, chain, decided_at FROM node_catalog
     WHERE skeleton IS NULL AND node > :after ORDER BY node LIMIT :limit
     """,
+)
+WITH_PROBLEMS = Query(
+    "catalogs.with_problems",
+    """
+    SELECT node, environment, version, chain, decided_at FROM node_catalog
+    WHERE problems > 0 AND skeleton IS NOT NULL AND node > :after ORDER BY node LIMIT :limit
+    """,
+)
+COUNT_FAILED = Query("catalogs.count_failed", "SELECT count(*) FROM node_catalog WHERE skeleton IS NULL")
+COUNT_WITH_PROBLEMS = Query(
+    "catalogs.count_with_problems",
+    "SELECT count(*) FROM node_catalog WHERE problems > 0 AND skeleton IS NOT NULL",
 )
 SET_CHANGE = Query(
     "catalogs.change",
@@ -94,6 +107,7 @@ class StagedCatalog(msgspec.Struct, frozen=True):
     fill: str
     decided_at: datetime
     changed_at: datetime
+    problems: int = 0  # of the leaf, besides errors
 
 
 class CatalogChange(msgspec.Struct, frozen=True):
@@ -111,8 +125,8 @@ class CatalogChange(msgspec.Struct, frozen=True):
     number: int | None
 
 
-class FailedCatalog(msgspec.Struct, frozen=True):
-    """A node whose code gives an error; the leaf of the chain holds the error."""
+class FlawedCatalog(msgspec.Struct, frozen=True):
+    """A node whose code gives an error, or whose catalog has problems; the leaf of the chain holds them."""
 
     node: str
     environment: str
@@ -137,6 +151,7 @@ class StagedCatalogs:
                 "digest": catalog.digest,
                 "fill": catalog.fill,
                 "now": to_micros(catalog.decided_at),
+                "problems": catalog.problems,
             }
             for catalog in sorted(catalogs, key=lambda catalog: catalog.node)
         )
@@ -176,13 +191,19 @@ class StagedCatalogs:
         name, at, *rest = rows[0]
         return CatalogChange(name, from_micros(at), *rest)
 
-    def list_failed(self, after: str, limit: int) -> Transaction[list[FailedCatalog]]:
+    def list_failed(self, after: str, limit: int) -> Transaction[list[FlawedCatalog]]:
         """List nodes whose code gives an error, by name."""
-        rows = yield FAILED(after=after, limit=limit)
-        return [
-            FailedCatalog(node, environment, version, chain, from_micros(at))
-            for node, environment, version, chain, at in rows
-        ]
+        return [_flawed(row) for row in (yield FAILED(after=after, limit=limit))]
+
+    def list_with_problems(self, after: str, limit: int) -> Transaction[list[FlawedCatalog]]:
+        """List nodes whose staged catalog has problems, by name."""
+        return [_flawed(row) for row in (yield WITH_PROBLEMS(after=after, limit=limit))]
+
+    def count_flawed(self) -> Transaction[tuple[int, int]]:
+        """Count the nodes whose code gives an error, and those whose staged catalog has problems."""
+        ((failed,),) = yield COUNT_FAILED()
+        ((with_problems,),) = yield COUNT_WITH_PROBLEMS()
+        return int(failed), int(with_problems)
 
 
 def find_staged(nodes: Sequence[str]) -> Transaction[dict[str, StagedCatalog]]:
@@ -197,7 +218,12 @@ def delete_node(node: str) -> Transaction[None]:
     yield DELETE(node=node)
 
 
+def _flawed(row: Row) -> FlawedCatalog:
+    node, environment, version, chain, at = row
+    return FlawedCatalog(node, environment, version, chain, from_micros(at))
+
+
 def _staged(row: Row) -> StagedCatalog:
-    node, environment, version, facts, chain, skeleton, digest, fill, decided, changed = row
+    node, environment, version, facts, chain, skeleton, digest, fill, decided, changed, problems = row
     times = from_micros(decided), from_micros(changed)
-    return StagedCatalog(node, environment, version, facts, chain, skeleton, digest, fill, *times)
+    return StagedCatalog(node, environment, version, facts, chain, skeleton, digest, fill, *times, problems)

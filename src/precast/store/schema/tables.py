@@ -151,7 +151,18 @@ TABLES: tuple[Table, ...] = (
     Table(
         "node_catalog",
         ("node",),
-        ("environment", "version", "facts", "chain", "skeleton", "digest", "fill", "decided_at", "changed_at"),
+        (
+            "environment",
+            "version",
+            "facts",
+            "chain",
+            "skeleton",
+            "digest",
+            "fill",
+            "decided_at",
+            "changed_at",
+            "problems",
+        ),
     ),
     Table(
         "node_release",

@@ -9,6 +9,14 @@ from precast.wire.nodes.bodies import TargetsBody
 from precast.wire.reports.records import Timestamp
 
 
+class ProblemView(msgspec.Struct, frozen=True):
+    """A problem of a catalog that does not prevent its release: the code of the issue, its text and its hint."""
+
+    code: str
+    text: str
+    hint: str
+
+
 class StagedView(msgspec.Struct, frozen=True):
     """The staged and the served catalog of a node."""
 
@@ -24,6 +32,7 @@ class StagedView(msgspec.Struct, frozen=True):
     released_by: str | None = None
     error: str | None = None
     logs: list[tuple[str, str]] = []
+    problems: list[ProblemView] = []
 
 
 class ReadView(msgspec.Struct, frozen=True):
@@ -153,14 +162,23 @@ class RefreshView(msgspec.Struct, frozen=True):
     count: int
 
 
+class CommonProblem(msgspec.Struct, frozen=True):
+    """A problem of staged catalogs, and the nodes that have it."""
+
+    problem: ProblemView
+    nodes: list[str]
+    count: int
+
+
 class PreviewView(msgspec.Struct, frozen=True):
-    """What a release would change, the most common first."""
+    """What a release would change, and the problems of the catalogs that it would serve; the most common first."""
 
     nodes: int
     unchanged: int
     left_out: dict[str, str]
     changes: list[ChangeView]
     refreshed: list[RefreshView]
+    problems: list[CommonProblem] = []
 
 
 class CatalogError(msgspec.Struct, frozen=True):
@@ -170,6 +188,17 @@ class CatalogError(msgspec.Struct, frozen=True):
     environment: str
     version: str
     error: str
+    since: datetime
+    problems: list[ProblemView] = []
+
+
+class CatalogWarning(msgspec.Struct, frozen=True):
+    """A node whose staged catalog has problems, which a run would meet."""
+
+    node: str
+    environment: str
+    version: str
+    problems: list[ProblemView]
     since: datetime
 
 

@@ -19,7 +19,30 @@ from precast.lang.inputs import ABSENT, Answer
 from precast.lang.issues import compiler as issues_compiler
 from precast.lang.values.base import Hash, rich
 
-READERS: Final[dict[str, Callable[[Source], Any]]] = {"yaml_data": read_yaml, "json_data": read_json}
+
+def _read_ruby_facts(source: Source) -> Hash:
+    """The facts that a Ruby file adds, with their lines; none if the file cannot be read."""
+    from precast.lang.ruby.declarations.facts import added_facts  # few compiles need it
+    from precast.lang.ruby.declarations.ruby_file import load_ruby_file
+
+    file = load_ruby_file("", digests.of_bytes(source.text.encode()), source.text)
+    facts = added_facts(file) if file is not None else []
+    return Hash.of((fact.name, fact.line) for fact in facts if fact.name is not None)
+
+
+def _read_text_facts(source: Source) -> Hash:
+    """The facts of a text file of external facts: lines of `name=value`."""
+    pairs = [line.partition("=") for line in source.text.splitlines()]
+    return Hash.of((name, value) for name, sign, value in pairs if sign and name)
+
+
+# The last two are for files in which modules add facts.
+READERS: Final[dict[str, Callable[[Source], Any]]] = {
+    "yaml_data": read_yaml,
+    "json_data": read_json,
+    "ruby_facts": _read_ruby_facts,
+    "text_facts": _read_text_facts,
+}
 # Contents by digest and reader. The limit is generous: a worker serves one version of an environment.
 _contents: dict[tuple[str, str], "Content"] = {}
 _MAX_CONTENTS = 20_000

@@ -49,9 +49,11 @@ TABLES = (
         digest      TEXT,                    -- of the filled body: the version of the catalog
         fill        TEXT NOT NULL,           -- JSON: the values of the holes
         decided_at  {int} NOT NULL,
-        changed_at  {int} NOT NULL           -- when the digest last changed
+        changed_at  {int} NOT NULL,          -- when the digest last changed
+        problems    {int} NOT NULL DEFAULT 0 -- how many problems the leaf has that are no errors
     ){strict}
     """,
+    "CREATE INDEX node_catalog_problems ON node_catalog (node) WHERE problems > 0",
     "CREATE INDEX node_catalog_environment ON node_catalog (environment, node)",
     "CREATE INDEX node_catalog_broken ON node_catalog (node) WHERE skeleton IS NULL",
     "CREATE INDEX node_catalog_chain ON node_catalog (chain)",

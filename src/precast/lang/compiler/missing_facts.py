@@ -1,0 +1,41 @@
+"""Finds facts that the code read, the node does not have, and a module of the environment would add on a node that runs Ruby.
+
+Most absent facts are just absent. But if a module adds a fact in Ruby, its own code relies on it, and without the fact takes a branch that
+its author did not intend for this node. All of it follows from the trace: the nodes that share a leaf lack the same facts.
+"""
+
+from precast.base.errors import PrecastError
+from precast.lang.inputs import ABSENT, FactAbsent, FactKeys, FactKind, FactPath, Inputs, ModuleFact, Path, Read
+from precast.lang.issues import compiler as issues
+
+
+def find_missing_facts(inputs: Inputs, module_path: tuple[str, ...]) -> list[PrecastError]:
+    """An error for each of these facts, in the order in which the code read them."""
+    errors: dict[str, PrecastError] = {}
+    for path in [path for read in inputs.trace if (path := _absent_path(read))]:
+        name = str(path[0])
+        if name in errors:
+            continue
+        file = inputs.ask(ModuleFact(name, module_path))
+        if file is not ABSENT and (len(path) == 1 or inputs.ask(FactAbsent(name))):
+            errors[name] = _explain(name, str(file), module_path)
+    return list(errors.values())
+
+
+def _absent_path(read: Read) -> Path | None:
+    """The path of a fact that the code read and that does not exist."""
+    match read.question:
+        case FactPath(path) | FactKeys(path):
+            return path if read.answer is ABSENT else None
+        case FactKind(path):
+            return path if read.answer == "absent" else None
+    return None
+
+
+def _explain(name: str, path: str, module_path: tuple[str, ...]) -> PrecastError:
+    root = next(root for root in module_path if path.startswith(f"{root}/"))
+    module = path.removeprefix(f"{root}/").partition("/")[0]
+    is_ruby = path.endswith(".rb")
+    external = "put the file into /etc/precast/facts.d on the node"
+    replacement = f"write {root}/{module}/precast/facts/{name}.py" if is_ruby else external
+    return issues.MISSING_MODULE_FACT.error(name=name, path=path, replacement=replacement)

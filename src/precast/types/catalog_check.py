@@ -1,0 +1,45 @@
+"""Checks a catalog before any node applies it: the run of a catalog with a cycle would fail, and so would resources of unknown types.
+
+The check needs no node. It builds the same graph as the agent that applies the catalog, so both find the same cycles.
+"""
+
+from precast.base.errors import PrecastError
+from precast.catalog import issues
+from precast.catalog.body import Body
+from precast.catalog.problems import CatalogProblem
+from precast.catalog.source_map import SourceMap
+from precast.types import catalogue
+from precast.types.ordering import Types, application_order, is_container
+
+# References that a text names; the others are counted.
+REFS_SHOWN = 5
+
+
+def check_catalog(body: Body, places: SourceMap, types: Types) -> tuple[CatalogProblem, ...]:
+    """The problems of single resources. `types` are those that modules declare.
+
+    Raises InputError CATALOG-001 and CATALOG-002 for a catalog that cannot be applied at all.
+    """
+    _, cycle = application_order(body, types)
+    if cycle:
+        raise explain_cycle(cycle, places)
+    refs_by_type: dict[str, list[str]] = {}
+    for resource in body.resources:
+        if not resource.exported and not is_container(resource) and not catalogue.is_applied(resource.type.lower()):
+            refs_by_type.setdefault(resource.type.lower(), []).append(resource.ref)
+    return tuple(
+        CatalogProblem.of_error(issues.NOT_APPLIED.error(type=name, refs=_join_refs(refs)))
+        for name, refs in sorted(refs_by_type.items())
+    )
+
+
+def explain_cycle(cycle: list[str], places: SourceMap | None) -> PrecastError:
+    """The error for a cycle: its path in the notation of Puppet, and where its resources are declared."""
+    known = [(ref, places.places[ref]) for ref in cycle if places is not None and ref in places.places]
+    declared = ", ".join(dict.fromkeys(f"{ref} at {place.file}:{place.line}" for ref, place in known))
+    return issues.CYCLE.error(cycle=" => ".join([*cycle, cycle[0]]), places=f": {declared}" if declared else "")
+
+
+def _join_refs(refs: list[str]) -> str:
+    more = f" and {len(refs) - REFS_SHOWN} more" if len(refs) > REFS_SHOWN else ""
+    return ", ".join(refs[:REFS_SHOWN]) + more

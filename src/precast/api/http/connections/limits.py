@@ -109,22 +109,41 @@ class StrangerLimits(Generic[T]):
         self._waiting += 1
 
     def turn(self, now_s: float, most: int) -> Admission[T]:
-        """Choose up to `most` waiting connections, one of each source in turn, that may begin their handshake now."""
+        """Choose up to `most` waiting connections, one of each source in turn, that may begin their handshake now.
+
+        What is left goes to the known sources among them: a whole fleet may be behind one address.
+        """
         chosen: Admission[T] = Admission([], [])
+        eager: deque[Source] = deque()
         for _ in range(min(len(self._turns), most * SOURCES_PER_BEGIN)):
             if len(chosen.begin) >= most:
                 break
             source = self._turns.popleft()
-            queue = self._queues[source]
-            while queue.waiting and now_s - queue.waiting[0].since_s > self._limits.turn_s:
-                chosen.drop.append((self._take(queue), WAITED))
-            if queue.waiting and self._may_begin(source, now_s, chosen):
-                connection = self._take(queue)
-                self._handshakes.add(connection, source, now_s)
-                chosen.begin.append(connection)
-            if queue.waiting:
+            has_begun = self._begin_next(source, now_s, chosen)
+            if self._queues[source].waiting:
                 self._turns.append(source)
+                if has_begun and source in self._known:
+                    eager.append(source)
+        while eager and len(chosen.begin) < most:
+            source = eager.popleft()
+            has_begun = self._begin_next(source, now_s, chosen)
+            if not self._queues[source].waiting:
+                self._turns.remove(source)
+            elif has_begun:
+                eager.append(source)
         return chosen
+
+    def _begin_next(self, source: Source, now_s: float, chosen: Admission[T]) -> bool:
+        """Let the next connection of a source begin if it may."""
+        queue = self._queues[source]
+        while queue.waiting and now_s - queue.waiting[0].since_s > self._limits.turn_s:
+            chosen.drop.append((self._take(queue), WAITED))
+        if not queue.waiting or not self._may_begin(source, now_s, chosen):
+            return False
+        connection = self._take(queue)
+        self._handshakes.add(connection, source, now_s)
+        chosen.begin.append(connection)
+        return True
 
     def establish(self, connection: T, now_s: float) -> Iterator[tuple[T, str]]:
         """The handshake of a stranger is over. Yields the connections that have to go instead."""

@@ -54,6 +54,21 @@ def test_sources_take_turns_however_many_connections_one_has() -> None:
     assert len(door.drain()) == 99
 
 
+def test_known_source_uses_the_turns_that_no_other_source_needs() -> None:
+    """A fleet behind a load balancer comes back as fast as one with many addresses; a stranger has one turn as before."""
+    door = Door(PLENTY)
+    door.arrive(A, "node0")
+    assert door.turn() == ["node0"]
+    assert door.limits.authenticate("node0", "certificate 0")
+    door.arrive(A, *(f"node{number}" for number in range(1, 8)))
+    door.arrive(B, *(f"stranger{number}" for number in range(5)))
+    assert sorted(door.turn(4)) == ["node1", "node2", "node3", "stranger0"]
+    assert sorted(door.turn(4)) == ["node4", "node5", "node6", "stranger1"]
+    assert sorted(door.turn(4)) == ["node7", "stranger2"]
+    assert door.turn(4) == ["stranger3"]
+    assert (door.turn(4), door.turn(4), door.limits.waiting) == (["stranger4"], [], 0)
+
+
 def test_flood_of_one_source_is_paced_and_overflows_its_own_queue() -> None:
     door = Door(ConnectionLimits(waiting_each=50, burst_each=10, rate_each=5))
     door.arrive(A, *(f"flood{number}" for number in range(200)))

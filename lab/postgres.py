@@ -52,6 +52,7 @@ class PostgresServer:
         self._tcp_port = tcp_port
         self._process: subprocess.Popen[bytes] | None = None
         self._databases = 0
+        self.prefix: list[str] = []  # a command that runs the server, such as one that changes its clock
 
     def __enter__(self) -> Self:
         try:
@@ -106,7 +107,7 @@ class PostgresServer:
             command += ["-c", f"{name}={value}"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*(prefix or []), *_unprivileged(), *command],
+                [*(prefix or self.prefix), *_unprivileged(), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -94,17 +94,20 @@ class Store:
         self.epoch = 0
         self.last = 0
         self.received = 0
+        self.machine_id = ""
+        self.boot_id = "boot"
 
     def hello(self) -> Hello:
         return Hello(
             versions=list(session.VERSIONS),
             instance=self.instance,
             attempts=self.attempts[: session.MAX_ATTEMPTS],
-            boot_id="boot",
+            boot_id=self.boot_id,
             agent="lab",
             epoch=self.epoch,
             last=self.last,
             received=self.received,
+            machine_id=self.machine_id,
         )
 
     def copy(self) -> "Store":
@@ -112,4 +115,5 @@ class Store:
         copy = Store()
         copy.instance, copy.epoch, copy.last, copy.received = self.instance, self.epoch, self.last, self.received
         copy.attempts, copy.records = list(self.attempts), list(self.records)
+        copy.machine_id, copy.boot_id = self.machine_id, self.boot_id
         return copy

@@ -1,7 +1,8 @@
 """The agent's daemon: one event loop, one connection, one local store, and child processes for all work that is large or may hang.
 
 It runs as root on every node, so it stays small: it imports neither the language nor cryptography. Its state is in the local store, and
-it can be killed at any time.
+it can be killed at any time. When the machine is enrolled again, or its state directory is deleted, the daemon ends everything it does and
+begins again with the state of the new life, in the same process.
 """
 
 import asyncio
@@ -27,6 +28,7 @@ from precast.agent.chores.schedule import node_name
 from precast.agent.connection.session import Session
 from precast.agent.connection.supervisor import ConnectionSupervisor
 from precast.agent.identity.credentials import Credentials
+from precast.agent.identity.machine import read_machine
 from precast.agent.notify import Notifier
 from precast.agent.orders.collect_orders import CollectOrders
 from precast.agent.orders.exec_orders import ExecOrders
@@ -36,6 +38,7 @@ from precast.agent.orders.renew_orders import RenewOrders
 from precast.agent.orders.run_orders import RunOrders
 from precast.agent.settings import AgentSettings
 from precast.agent.state.daemon_lock import daemon_locked
+from precast.agent.state.life import has_changed, read_life
 from precast.agent.state.spool import Spool, SpoolLimits
 from precast.agent.state.status_notes import CertificateNote, DaemonNote, FactsNote
 from precast.agent.state.store import LocalStore, set_aside, store_path
@@ -46,10 +49,11 @@ from precast.wire.sessions import FACTS, Released, Welcome
 
 log = logging.getLogger("precast.agent")
 
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 # How soon the daemon notices records of another process that could not wake it.
 SPOOL_CHECK_S = 2.0
 RETRY_S = 30.0
+# How soon the daemon notices that the machine was enrolled again.
+LIFE_CHECK_S = 1.0
 
 
 class DaemonOptions(NamedTuple):
@@ -79,10 +83,13 @@ def serve(options: DaemonOptions) -> None:
     """
     settings = options.load()
     logs.set_up(settings.log_level, _below(options.root, settings.log_file), os.environ)
-    with daemon_locked(options.root), _opened_store(options.root) as store:
-        watch_by_descriptor()
-        with asyncio.Runner() as runner:
-            runner.run(Daemon(options, settings, store).run())
+    watch_by_descriptor()
+    is_going_on = True
+    while is_going_on:
+        with daemon_locked(options.root), _opened_store(options.root) as store, asyncio.Runner() as runner:
+            is_going_on = runner.run(Daemon(options, settings, store).run())
+        if is_going_on:
+            settings = options.load()
 
 
 class Daemon:
@@ -91,11 +98,12 @@ class Daemon:
     def __init__(self, options: DaemonOptions, settings: AgentSettings, store: LocalStore) -> None:
         self._options = options
         self._store = store
+        self._store_inode = store.path.stat().st_ino
         self._notifier = Notifier(os.environ)
         self._spool = Spool(store, _spool_limits(settings))
         orders = OrderRegistry(store, self._spool)
         horizon_s = settings.ack_horizon.total_seconds()
-        self._session = Session(store, self._spool, orders, self, _new_id, _boot_id(), horizon_s)
+        self._session = Session(store, self._spool, orders, self, _new_id, read_machine(options.root), horizon_s)
         children = ChildProcesses(options.program, options.options, options.environment)
         credentials = Credentials(options.root)
         self._facts = FactsChore(children, store, orders.find(CollectOrders), settings, self._session.has_records.set)
@@ -115,24 +123,48 @@ class Daemon:
             self._session, store, connector, settings.urls, node_name(store), self._certificate.wake
         )
 
-    async def run(self) -> None:
-        """Run until a signal asks the daemon to stop. It then ends within seconds, and nothing is lost."""
+    async def run(self) -> bool:
+        """Run until a signal asks the daemon to stop, or until another life of the node begins. It then ends within seconds, and nothing
+        is lost. Returns whether another daemon must begin, for the other life."""
         self._store.write_note(DaemonNote(os.getpid(), __version__, self._store.clock.now()))
         log.info("precast agent %s starts", __version__)
         async with _signals(self._reload) as stopped:
             work = asyncio.create_task(self._work(), name="precast-agent")
+            other_life = asyncio.create_task(self._await_other_life())
             self._notifier.notify(READY="1", STATUS="started")
             # The modules that are loaded now stay loaded: later collections need not traverse their objects.
             gc.collect()
             gc.freeze()
             stop = asyncio.create_task(stopped.wait())
-            await asyncio.wait([work, stop], return_when=asyncio.FIRST_COMPLETED)
-            self._notifier.notify(STOPPING="1")
-            stop.cancel()
-            work.cancel()
+            await asyncio.wait([work, stop, other_life], return_when=asyncio.FIRST_COMPLETED)
+            is_other_life = other_life.done() and not stopped.is_set()
+            if not is_other_life:
+                self._notifier.notify(STOPPING="1")
+            for task in (stop, other_life, work):
+                task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await work
+                await _unless_other_life(work)
+            if is_other_life or self._has_other_life():
+                log.warning("this machine was enrolled again, or its state was deleted: the agent begins again")
+                return not stopped.is_set()
         log.info("precast agent stops")
+        return False
+
+    async def _await_other_life(self) -> None:
+        """Return when the machine has been enrolled again, or when the files of the store are no longer those that are open."""
+        while True:
+            if self._has_other_life():
+                return
+            await asyncio.sleep(LIFE_CHECK_S)
+
+    def _has_other_life(self) -> bool:
+        try:
+            is_deleted = self._store.path.stat().st_ino != self._store_inode
+            return is_deleted or has_changed(self._store.life, read_life(self._options.root))
+        except FileNotFoundError:
+            return True
+        except (OSError, PrecastError):
+            return False  # the disk has a problem, which is reported elsewhere
 
     async def _work(self) -> None:
         failure: PrecastError | None = None
@@ -211,16 +243,25 @@ class Daemon:
 async def _retry_failures(work: Callable[[], Awaitable[None]]) -> None:
     """Start the work again when the store fails for a while, as it does on a full disk.
 
-    Raises AGENT-011 for a damaged store, which the next start of the daemon sets aside.
+    Raises AGENT-011 for a damaged store, which the next start of the daemon sets aside, and AGENT-023 if another life has begun.
     """
     while True:
         try:
             await work()
         except PrecastError as error:
-            if issues.DAMAGED_STORE.matches(error):
+            if issues.DAMAGED_STORE.matches(error) or issues.OTHER_LIFE.matches(error):
                 raise
             log.error("%s [%s]", error.message, error.code)
             await asyncio.sleep(RETRY_S)
+
+
+async def _unless_other_life(work: Awaitable[None]) -> None:
+    """Await the work. That another life has begun is no failure of it."""
+    try:
+        await work
+    except PrecastError as error:
+        if not issues.OTHER_LIFE.matches(error):
+            raise
 
 
 @contextlib.contextmanager
@@ -236,6 +277,11 @@ def _opened_store(root: Path) -> Iterator[LocalStore]:
             "%s; it is kept as %s, and its unsent records are lost. A new store is created", error.message, damaged
         )
         store = _open_checked(root)
+    if store.dropped is not None:
+        log.warning(
+            "the state of this machine's earlier enrolment is deleted: policy, catalog, and %d records that were not sent",
+            store.dropped,
+        )
     try:
         yield store
     finally:
@@ -265,13 +311,6 @@ async def _signals(reload: Callable[[], None]) -> AsyncIterator[asyncio.Event]:
 
 def _new_id() -> str:
     return secrets.token_hex(16)
-
-
-def _boot_id() -> str:
-    try:
-        return BOOT_ID.read_text(encoding="ascii").strip() or "unknown"
-    except OSError:
-        return "unknown"
 
 
 def _spool_limits(settings: AgentSettings) -> SpoolLimits:

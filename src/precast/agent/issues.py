@@ -87,7 +87,7 @@ ENROLLED = Issue(
     "AGENT-001",
     Kind.CONFLICT,
     "this machine already has a certificate ({path})",
-    "renew it with `precast agent renew`, or delete it to enrol the machine again",
+    "renew it with `precast agent renew`, or enrol the machine again with `--again`: then nothing of its present state is used any more",
 )
 OTHER_AUTHORITY = Issue(
     "AGENT-002",
@@ -174,6 +174,12 @@ NETWORK_ENDED = Issue(
     Kind.UNAVAILABLE,
     "the network process of this agent does not answer: {reason}",
     "try again; its messages are in the log of the agent",
+)
+OTHER_LIFE = Issue(
+    "AGENT-023",
+    Kind.CONFLICT,
+    "this machine was enrolled again, and this process belongs to its earlier enrolment",
+    "nothing of the earlier enrolment is used; the daemon continues with the new one by itself, a command can be repeated",
 )
 NO_LOG = Issue("AGENT-015", Kind.UNAVAILABLE, "cannot log to {path}: {reason}", "check the directory, or log elsewhere")
 NO_COMMAND = Issue(

@@ -19,8 +19,11 @@ VERSIONS = (1,)
 PATH = "/v1/session"
 # A fact set is the largest record.
 MAX_FRAME_BYTES = 512 * 1024
-# How many connection attempts without an answer a node remembers; an older one looks like a clone's.
+# How many connection attempts without an answer a node remembers. Then it repeats the last one.
 MAX_ATTEMPTS = 32
+
+# The code of a refusal of a hello that another one of the same node has overtaken.
+OVERTAKEN = "SESSION-009"
 
 # Why a server ends a connection, as the websocket's close code.
 CLOSE_RECONNECT = 4000  # reconnect, as `Reconnect` says
@@ -64,6 +67,7 @@ class Hello(Message, frozen=True):
         None  # when the server made that record, to tell it from another one of the same number
     )
 
+    machine_id: Annotated[str, msgspec.Meta(pattern=r"\A[0-9A-Za-z]{0,64}\Z")] = ""  # empty if it has none that lasts
 
 class Welcome(Message, frozen=True):
     """Begins the session. The node resends its records from `received` + 1 on."""

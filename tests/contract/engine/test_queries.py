@@ -40,7 +40,7 @@ TEXTS = {
     *("token", "subject", "requested_by", "outcome", "required", "signers", "gpg_keys", "signer", "signing_key"),
     *("type", "title_key", "value_key", "resource", "catalog", "after_id", "after_type"),
     *("run", "state", "message", "report", "result", "never_began", "never_ended"),
-    *("server", "instance", "attempt", "address", "boot_id", "agent", "prefix"),
+    *("server", "instance", "attempts", "machine", "machine_id", "address", "boot_id", "agent", "prefix"),
 }
 BYTES = {
     "payload",
@@ -137,6 +137,7 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "server": {"sessions"},
         "session": {"sessions"},
         "session_stream": {"sessions"},
+        "session_machine": {"machines"},
         "blob": {"blobs"},
         "blob_chunk": {"blobs"},
         "blob_reference": {"blobs"},

@@ -72,7 +72,7 @@ class Server:
         ).kinds
 
     async def begin(self, node: str) -> int:
-        arrival = SessionStart(node, "s1", "store", "a1", "192.0.2.1", "boot", "0.1")
+        arrival = SessionStart(node, "s1", "store", ["a1"], "", "192.0.2.1", "boot", "0.1")
         return (await self.sessions.begin(arrival, Hello([1], "store", ["a1"], "boot", "0.1"))).epoch
 
     async def take(self, node: str, epoch: int, *records: Record) -> int:

@@ -93,7 +93,7 @@ class Site:
             await self.database.write(self.nodes.lock_or_create, name)
             hello = Hello([1], "store", ["a"], "boot", "1")
             await self.session_service.begin(
-                SessionStart(name, self.name, "store", "a", "192.0.2.1", "boot", "1"), hello
+                SessionStart(name, self.name, "store", ["a"], "", "192.0.2.1", "boot", "1"), hello
             )
 
     async def start(self, *names: str, limits: JobLimits | None = None, **more: Any) -> str:

@@ -36,6 +36,7 @@ from precast.store.nodes.policies import Policies
 from precast.store.queue.queue import WorkQueue
 from precast.store.reports.reports import EventPage, IndexedEvent, Reports, ReportUpdate
 from precast.store.schema.tables import TABLES
+from precast.store.sessions.machines import Machine, put_machine
 from precast.store.sessions.sessions import Sessions, SessionStart
 from precast.store.sessions.streams import Streams
 from precast.store.traces import Traces
@@ -54,6 +55,7 @@ REFERRING = {
     "fact_history",
     "session",
     "session_stream",
+    "session_machine",
     "node_said",
     "compile_waiter",
     "node_catalog",
@@ -112,7 +114,7 @@ class Site:
     def _connect(self, name: str) -> Transaction[None]:
         yield from self.sessions.lock(name)
         yield from self.sessions.open_stream(name, "instance")
-        yield from self.sessions.begin(SessionStart(name, "s1", "instance", "1", "192.0.2.1", "boot", "0.1"), 1, 0)
+        yield from self.sessions.begin(SessionStart(name, "s1", "instance", ["1"], "", "192.0.2.1", "boot", "0.1"), 1, 0)
 
     async def resolve(self, *texts: str, deactivated: bool = False) -> list[str]:
         return (await self.targets.resolve(TargetsBody(list(texts), all=not texts, deactivated=deactivated))).names
@@ -364,6 +366,7 @@ def _fill_tables(database: Database, name: str) -> Transaction[None]:
     yield from catalogs.released.release([Release(name, 0, "d", "d", "[]", "production", "v", now, "person:ann")])
     yield from Policies(database).set_policy(name, 1, "always", [], b"seal", "person:ann")
     yield from Traces(database).add_waiter("branch", name)
+    yield from put_machine(name, Machine("m1", "instance", ["2"], "", "boot", "192.0.2.2", "0.1", 0, now, now))
 
 
 def _report(name: str) -> ReportUpdate:

@@ -39,7 +39,7 @@ class Connections:
         sessions = Sessions(self._database)
         yield from NodeCertificates(self._database).lock_or_create(node)
         epoch = (yield from sessions.lock(node)).epoch + 1
-        yield from sessions.begin(SessionStart(node, self.id, "store", "a", "192.0.2.1", "boot", "0.1"), epoch, 0)
+        yield from sessions.begin(SessionStart(node, self.id, "store", ["a"], "", "192.0.2.1", "boot", "0.1"), epoch, 0)
         return epoch
 
 

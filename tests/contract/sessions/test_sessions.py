@@ -12,7 +12,7 @@ from precast.store.sessions.sessions import LockedStream, PreviousSession, Sessi
 
 
 def start(node: str = "web1", server: str = "s1", attempt: str = "a1") -> SessionStart:
-    return SessionStart(node, server, "store", attempt, "192.0.2.1", "boot", "0.1")
+    return SessionStart(node, server, "store", [attempt], "", "192.0.2.1", "boot", "0.1")
 
 
 async def connect(database: Database, who: SessionStart) -> PreviousSession:
@@ -30,7 +30,7 @@ async def connect(database: Database, who: SessionStart) -> PreviousSession:
 async def test_epoch_grows_with_each_session(database: Database) -> None:
     assert (await connect(database, start())).epoch == 0
     again = await connect(database, start(attempt="a2"))
-    assert (again.epoch, again.attempt, again.instance) == (1, "a1", "store")
+    assert (again.epoch, again.attempts, again.instance) == (1, ["a1"], "store")
 
 
 async def test_presence_follows_the_lease_of_the_server(database: Database, clock: ManualClock) -> None:
@@ -108,8 +108,8 @@ async def test_stream_has_a_position_for_each_store(database: Database) -> None:
     assert await database.write(store, "store", 5) == 0
     assert await database.write(store, "other", 2) == 0
     assert await database.write(store, "store", 9) == 5
-    assert await database.write(lambda: sessions.is_known_instance("web1", "other"))
-    assert not await database.write(lambda: sessions.is_known_instance("web1", "third"))
+    assert await database.write(lambda: sessions.find_received("web1", "other")) == 2
+    assert await database.write(lambda: sessions.find_received("web1", "third")) is None
 
 
 STREAM = ("web1", "store")

@@ -54,6 +54,7 @@ class RunRequest(NamedTuple):
     begins: Callable[[LocalStore], None] | None = (
         None  # called under the lease before anything else; may refuse the run
     )
+    life: str | None = None  # the life that the catalog was released to; None for one that a person gives
     reporter: "Reporter | None" = None  # reports to the servers; None if there are none
 
 
@@ -72,7 +73,9 @@ def apply(
     """
     clock = clock or SystemClock()
     started_s = clock.monotonic_s()
-    store = LocalStore.open(request.state or state_root(request.root), lambda: os.urandom(16).hex(), clock)
+    store = LocalStore.open(
+        request.state or state_root(request.root), lambda: os.urandom(16).hex(), clock, request.life
+    )
     try:
         reporter = request.reporter
         on_lease = None if reporter is None else partial(reporter.begin, store)

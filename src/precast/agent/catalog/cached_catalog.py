@@ -3,13 +3,11 @@
 from pathlib import Path
 
 from precast.agent.applying import issues
-from precast.agent.state.paths import STATE
-
-NAME = "catalog.json"
+from precast.agent.state.paths import CATALOG, STATE
 
 
 def catalog_path(root: Path) -> Path:
-    return root / STATE / NAME
+    return root / STATE / CATALOG
 
 
 def read_catalog(root: Path) -> bytes:

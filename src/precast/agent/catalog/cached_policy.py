@@ -8,14 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from precast.agent.state.paths import STATE
+from precast.agent.state.paths import POLICY, STATE
 from precast.wire.nodes.policy import Policy, SignedPolicy
-
-NAME = "policy.json"
 
 
 def policy_path(root: Path) -> Path:
-    return root / STATE / NAME
+    return root / STATE / POLICY
 
 
 def read_policy(root: Path) -> tuple[SignedPolicy, Policy] | None:

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import msgspec
 
-from precast.agent.state.paths import STATE
+from precast.agent.state.paths import NEXT_RELEASE, RELEASE, STATE
 from precast.agent.state.store import LocalStore
 
 
 def release_path(root: Path) -> Path:
-    return root / STATE / "release.json"
+    return root / STATE / RELEASE
 
 
 def next_release_path(root: Path) -> Path:
-    return root / STATE / "next-release.json"
+    return root / STATE / NEXT_RELEASE
 
 
 class AppliedRelease(msgspec.Struct, frozen=True):

@@ -20,7 +20,8 @@ from precast.agent.catalog.cached_policy import read_policy
 from precast.agent.catalog.cached_release import applied_sequence, next_release_path, release_path
 from precast.agent.catalog.content_download import download_contents
 from precast.agent.network.http_client import HttpClient
-from precast.agent.state.paths import STATE
+from precast.agent.state import paths
+from precast.agent.state.life import same_life
 from precast.agent.state.status_notes import ConnectionNote, FetchNote, PolicyNote
 from precast.agent.state.store import LocalStore
 from precast.base import digests, https
@@ -30,7 +31,7 @@ from precast.catalog.document import unseal
 from precast.wire.catalogs.release_pointer import HEADER
 from precast.wire.nodes.policy import Policy, SignedPolicy
 
-CONTENT = STATE / "content"
+CONTENT = paths.STATE / paths.CONTENT
 _NOT_MODIFIED = 304
 _NOT_FOUND = 404
 # The error code of a server that has released nothing to this node.
@@ -68,7 +69,7 @@ def fetch_and_note(root: Path, urls: Sequence[str], client: HttpClient, store: L
 def _fetch_and_note(root: Path, url: str, client: HttpClient, store: LocalStore) -> FetchResult:
     serial = fetch_policy(root, url, client, store)
     try:
-        fetched = fetch(root, url, client, applied_sequence(store))
+        fetched = fetch(root, url, client, applied_sequence(store), store.life)
     except PrecastError as error:
         if error.code == NOTHING_RELEASED:
             now = store.clock.now()
@@ -99,7 +100,8 @@ def fetch_policy(root: Path, url: str, client: HttpClient, store: LocalStore) ->
     elif response.status >= 400:
         https.read_answer(url, response, dict)
     elif response.status != _NOT_MODIFIED:
-        trouble = _accept_policy(root, response.body, now)
+        with same_life(root, store.life):
+            trouble = _accept_policy(root, response.body, now)
     current = read_policy(root)
     note = PolicyNote() if current is None else _policy_note(current[1])
     store.write_note(msgspec.structs.replace(note, trouble=trouble))
@@ -137,11 +139,12 @@ def _policy_note(policy: Policy) -> PolicyNote:
     return PolicyNote(policy.serial, policy.enforce, policy.windows, policy.expires_at)
 
 
-def fetch(root: Path, url: str, client: HttpClient, applied: int = 0) -> FetchResult:
+def fetch(root: Path, url: str, client: HttpClient, applied: int = 0, life: str = "") -> FetchResult:
     """Fetch the catalog of this node with everything that it names, and cache it. `applied` is the sequence of the release applied last.
 
-    Raises the server's error (RELEASE-001 if nothing was released), DeniedError AGENT-017 if something does not have its digest,
-    AGENT-019 if the release pointer is refused; then the cached catalog stays.
+    Nothing is cached if the machine was enrolled again meanwhile. Raises ConflictError AGENT-023 then, the server's error (RELEASE-001 if
+    nothing was released), DeniedError AGENT-017 if something does not have its digest, AGENT-019 if the release pointer is refused; then
+    the cached catalog stays.
     """
     from precast.agent.catalog import release_check
 
@@ -157,26 +160,33 @@ def fetch(root: Path, url: str, client: HttpClient, applied: int = 0) -> FetchRe
     catalog = response.body if is_new else cached
     release_check.check_digest(pointer, catalog)
     release_check.check_sequence(pointer, applied)
-    count, written = _cache_contents(root, url, client, catalog) if is_new else (0, [])
-    write_private(next_release_path(root), msgspec.json.encode(signed))
-    if is_new:
-        write_private(path, catalog)
-        _delete_others(root / CONTENT, set(unseal(catalog, "the catalog of this node").body.content.values()))
-    next_release_path(root).replace(release_path(root))
+    count = _cache_contents(root, url, client, catalog) if is_new else 0
+    with same_life(root, life):
+        written = _write_plugins(root, catalog) if is_new else []
+        write_private(next_release_path(root), msgspec.json.encode(signed))
+        if is_new:
+            write_private(path, catalog)
+            _delete_others(root / CONTENT, set(unseal(catalog, "the catalog of this node").body.content.values()))
+        next_release_path(root).replace(release_path(root))
     origin = (pointer.environment, pointer.version, pointer.release)
     return FetchResult(pointer.digest, is_new, count, tuple(written), *origin)
 
 
-def _cache_contents(root: Path, url: str, client: HttpClient, catalog: bytes) -> tuple[int, list[str]]:
-    """Download the contents that a catalog names, and write its plug-ins. Returns the count of the first and the names of the others."""
+def _cache_contents(root: Path, url: str, client: HttpClient, catalog: bytes) -> int:
+    """Download the contents that a catalog names. Returns how many were downloaded."""
     content = unseal(catalog, "the catalog of this node").body.content
-    count = download_contents(root / CONTENT, list(content.values()), url, client)
+    return download_contents(root / CONTENT, list(content.values()), url, client)
+
+
+def _write_plugins(root: Path, catalog: bytes) -> list[str]:
+    """Write the plug-ins of a catalog whose contents are cached. Returns the names of those that are new or changed."""
+    content = unseal(catalog, "the catalog of this node").body.content
 
     def read(content_digest: digests.Digest) -> bytes:
         return (root / CONTENT / content_digest).read_bytes()
 
     named = {name: digests.Digest(content_digest) for name, content_digest in content.items()}
-    return count, plugins.write_plugins(root / plugins.DIRECTORY.lstrip("/"), named, read)
+    return plugins.write_plugins(root / plugins.DIRECTORY.lstrip("/"), named, read)
 
 
 def _delete_others(directory: Path, named: set[str]) -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from precast.agent import issues
+from precast.agent.state.paths import PLUGINS
 from precast.base import digests
 from precast.base.files import make_directories, write_owned
 from precast.catalog.body import PLUGIN_SCHEME
 
-DIRECTORY: Final = "/var/lib/precast/plugins"
+DIRECTORY: Final = f"/{PLUGINS}"
 KINDS: Final = ("facts", "functions", "types")
 _NAME: Final = re.compile(rf"{PLUGIN_SCHEME}([a-z][a-z0-9_]*)/({'|'.join(KINDS)})/([a-z]\w*\.py)")
 

@@ -20,7 +20,7 @@ class EndReason(Enum):
     NOT_ENROLLED = "not enrolled"  # this machine has no certificate yet
     UNTRUSTED = "untrusted"  # the server's certificate is not of our authority
     REFUSED = "refused"  # the server refused the session, and said when to retry
-    FENCED = "fenced"  # this node has a newer connection
+    FENCED = "fenced"  # this node has a newer connection, which may be that of a copy
     REVOKED = "revoked"  # our certificate is no longer accepted
     MOVED = "moved"  # the server asked us to reconnect
     CYCLED = "cycled"  # the connection reached its planned age
@@ -32,7 +32,8 @@ SPREAD_S = 3.0
 # The beginning of the range, and its cap.
 UNREACHABLE_S = (1.0, 30.0)
 FAILED_S = (5.0, 300.0)
-FENCED_S = (300.0, 600.0)
+# The first, the second and every further one.
+FENCED_S = (2.0, 30.0, 600.0)
 REVOKED_S = (600.0, 1800.0)
 # However long a server asks for: one that was taken over cannot send the node away for good.
 MAX_DELAY_S = 3600.0
@@ -50,6 +51,7 @@ class Backoff:
         self._fraction = fraction(name)
         self._chance = chance
         self._failures = 0
+        self._fenced = 0
         self.spread_s = SPREAD_S
 
     def next_delay_s(self, reason: EndReason, lived_s: float, retry_range_s: tuple[float, float] = (0.0, 0.0)) -> float:
@@ -58,7 +60,7 @@ class Backoff:
 
     def _choose_s(self, reason: EndReason, lived_s: float, retry_range_s: tuple[float, float]) -> float:
         if lived_s >= GOOD_S:
-            self._failures = 0
+            self._failures = self._fenced = 0
         match reason:
             case EndReason.REFUSED:
                 return self._chance.uniform(*retry_range_s)
@@ -71,7 +73,9 @@ class Backoff:
             case EndReason.NOT_ENROLLED:
                 return NOT_ENROLLED_S
             case EndReason.FENCED:
-                return self._chance.uniform(*FENCED_S)
+                # Soon: only when both machines have connected does the server know that there are two, and holds the node.
+                self._fenced += 1
+                return self._chance.uniform(0, FENCED_S[min(self._fenced, len(FENCED_S)) - 1])
             case EndReason.REVOKED:
                 return self._chance.uniform(*REVOKED_S)
             case _:

@@ -14,6 +14,7 @@ from precast import __version__
 from precast.agent.connection.backoff import EndReason
 from precast.agent.connection.record_exchange import RecordExchange, SessionListener
 from precast.agent.connection.session_socket import ConnectionEnded, Connector, SessionSocket
+from precast.agent.identity.machine import MachineIdentity
 from precast.agent.orders.registry import OrderRegistry
 from precast.agent.state.spool import Spool
 from precast.agent.state.store import LocalStore
@@ -43,7 +44,7 @@ class Session:
         orders: OrderRegistry,
         listener: SessionListener,
         new_id: Callable[[], str],
-        boot_id: str,
+        machine: MachineIdentity,
         least_horizon_s: float = 0.0,
         open_s: float = OPEN_S,
     ) -> None:
@@ -52,7 +53,7 @@ class Session:
         self._orders = orders
         self._listener = listener
         self._new_id = new_id
-        self._boot_id = boot_id
+        self._machine = machine
         self.least_horizon_s = least_horizon_s
         self._open_s = open_s
         self.has_records = asyncio.Event()
@@ -104,6 +105,8 @@ class Session:
             return answer, attempts[0]
         await socket.close()
         if isinstance(answer, Refused):
+            if answer.code == session.OVERTAKEN:
+                self._store.drop_attempt(attempts[0])
             why = f"{answer.message} [{answer.code}]" + (f"; {answer.hint}" if answer.hint else "")
             raise ConnectionEnded(EndReason.REFUSED, why, (answer.retry_s, 1.5 * answer.retry_s))
         raise ConnectionEnded(EndReason.FAILED, "the server did not answer hello with welcome")
@@ -115,8 +118,9 @@ class Session:
             versions=list(session.VERSIONS),
             instance=state.instance,
             attempts=attempts,
-            boot_id=self._boot_id,
+            boot_id=self._machine.boot_id,
             agent=__version__,
+            machine_id=self._machine.machine_id,
             epoch=state.epoch,
             first=first,
             last=last,

@@ -19,6 +19,7 @@ class Credentials:
         self.directory = root / STATE
         self.key = self.directory / "key.pem"
         self.next_key = self.directory / "next-key.pem"
+        self.enrolment_key = self.directory / "enrolment-key.pem"
         self.certificate = self.directory / "certificate.pem"
         self.authority = self.directory / "authority.pem"
 

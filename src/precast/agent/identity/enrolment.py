@@ -1,11 +1,12 @@
 """Enrols this machine as a node: it makes a key, requests a certificate, and renews it.
 
-The key is made once, and written to the disk before the first request: a machine that was interrupted repeats the request with the same
-key and gets its certificate. The authority is verified by its fingerprint, which comes from the token or from an operator, before the
-machine trusts anything.
+The key of an enrolment is made once, and written to the disk before the first request: a machine that was interrupted repeats the request
+with the same key and gets its certificate. Each enrolment begins a new life (`state.life`) with a new key; a renewal does not. The
+authority is verified by its fingerprint, which comes from the token or from an operator, before the machine trusts anything.
 """
 
 import base64
+import os
 import ssl
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from cryptography.x509.oid import NameOID
 from precast.agent import issues
 from precast.agent.identity.credentials import Credentials, reason_of
 from precast.agent.network.http_client import OpenClient, direct_http
+from precast.agent.state.life import NAME as LIFE
 from precast.base import digests, https
 from precast.base.digests import Digest
 from precast.base.files import make_private_directory, write_private
@@ -46,29 +48,29 @@ class Identity(Credentials):
         super().__init__(root)
         self._open_client = open_client
 
-    def enrol(self, url: str, token: str, name: str) -> x509.Certificate:
-        """Request the first certificate with a token and store it.
+    def enrol(self, url: str, token: str, name: str, *, again: bool = False) -> x509.Certificate:
+        """Request the first certificate with a token and store it. With `again`, it replaces a certificate that there is.
 
         Raises ConflictError AGENT-001 if there is one, DeniedError AGENT-002 if the server does not have the token's authority,
         and the server's error.
         """
         parsed = parse_enrolment(token)
-        key = self._first_key(name)
+        key = self._first_key(name, again)
         context = https.trust_authority(self._trusted_authority(url, parsed.fingerprint))
         body = EnrolBody(_request_pem(key, name), token.strip())
-        return self._store(self._post(url, context, "/v1/enrolments", body, CertificateBody), key)
+        return self._begin_life(self._post(url, context, "/v1/enrolments", body, CertificateBody), key)
 
-    def request(self, url: str, fingerprint: Digest, name: str) -> x509.Certificate:
+    def request(self, url: str, fingerprint: Digest, name: str, *, again: bool = False) -> x509.Certificate:
         """Request the first certificate without a token, from the authority with this fingerprint, and store it if it is signed.
 
         Raises UnavailableError AGENT-006 while the request waits for an operator: the caller repeats it later. Otherwise as `enrol`.
         """
-        key = self._first_key(name)
+        key = self._first_key(name, again)
         context = https.trust_authority(self._trusted_authority(url, fingerprint))
         answer = self._post(url, context, "/v1/requests", RequestBody(_request_pem(key, name)), RequestAnswer)
         if answer.certificate is None:
             raise issues.WAITS.error(name=name, fingerprint=_key_digest(key))
-        return self._store(answer.certificate, key)
+        return self._begin_life(answer.certificate, key)
 
     def current(self) -> x509.Certificate:
         """The current certificate. Raises NotFoundError AGENT-003 if the machine is not enrolled."""
@@ -87,15 +89,16 @@ class Identity(Credentials):
     def renew(self, url: str) -> x509.Certificate:
         """Request the next certificate for a new key, signed with the old one. Raises NotFoundError AGENT-003 if not enrolled."""
         old_key, old = self._load()
-        return self._renew(url, self.anonymous_context(), old_key, old)
+        key = ec.generate_private_key(ec.SECP256R1())
+        return self._store(self._ask_renewal(url, self.anonymous_context(), old_key, old, key), key)
 
-    def adopt(self, url: str, puppet: Path, name: str) -> x509.Certificate:
+    def adopt(self, url: str, puppet: Path, name: str, *, again: bool = False) -> x509.Certificate:
         """Request the first certificate, signed with the key of Puppet's agent in its `ssldir`, and store it.
 
         Raises as `renew`, ConflictError AGENT-001 if there is one, UnavailableError AGENT-004 if Puppet's files cannot be used.
         """
         check_name(name)
-        if self.certificate.exists():
+        if self.certificate.exists() and not again:
             raise issues.ENROLLED.error(path=self.certificate)
         file = f"{name}.pem"
         try:
@@ -112,17 +115,24 @@ class Identity(Credentials):
             raise issues.CANNOT_KEEP.error(path=puppet, reason=reason)
         # Only the authority that issued our certificate is trusted: one above it may have signed others, who are no Puppet servers.
         context = https.trust_authority(issuer.public_bytes(serialization.Encoding.PEM).decode())
-        return self._renew(url, context, old_key, old)
-
-    def _renew(self, url: str, context: ssl.SSLContext, old_key: OwnKey, old: x509.Certificate) -> x509.Certificate:
         key = ec.generate_private_key(ec.SECP256R1())
+        return self._begin_life(self._ask_renewal(url, context, old_key, old, key), key)
+
+    def _ask_renewal(
+        self,
+        url: str,
+        context: ssl.SSLContext,
+        old_key: OwnKey,
+        old: x509.Certificate,
+        key: ec.EllipticCurvePrivateKey,
+    ) -> CertificateBody:
         request = _request(key, _name(old))
         body = RenewBody(
             _pem(request),
             old.public_bytes(serialization.Encoding.PEM).decode(),
             base64.b64encode(_sign(old_key, request.public_bytes(serialization.Encoding.DER))).decode(),
         )
-        return self._store(self._post(url, context, "/v1/renewals", body, CertificateBody), key)
+        return self._post(url, context, "/v1/renewals", body, CertificateBody)
 
     def _trusted_authority(self, url: str, fingerprint: Digest) -> str:
         """Fetch the authority's certificate from an untrusted server, and trust it only if it has this fingerprint."""
@@ -134,9 +144,9 @@ class Identity(Credentials):
         with self._open_client(context) as client:
             return https.read_answer(url, client.post(url, path, msgspec.json.encode(body)), answer)
 
-    def _first_key(self, name: str) -> ec.EllipticCurvePrivateKey:
+    def _first_key(self, name: str, again: bool) -> ec.EllipticCurvePrivateKey:
         check_name(name)
-        if self.certificate.exists():
+        if self.certificate.exists() and not again:
             raise issues.ENROLLED.error(path=self.certificate)
         return self._own_key()
 
@@ -144,16 +154,23 @@ class Identity(Credentials):
         """The key of an interrupted enrolment, or a new key, which is written to the disk before it is used."""
         try:
             make_private_directory(self.directory)
-            if self.key.exists():
-                key = _load_key(self.key)
+            if self.enrolment_key.exists() and not self._has_left_key():
+                key = _load_key(self.enrolment_key)
                 if not isinstance(key, ec.EllipticCurvePrivateKey):
                     raise ValueError("it is not a key on an elliptic curve")
                 return key
             key = ec.generate_private_key(ec.SECP256R1())
-            write_private(self.key, _key_pem(key))
+            write_private(self.enrolment_key, _key_pem(key))
         except (OSError, ValueError) as error:
             raise issues.CANNOT_KEEP.error(path=self.directory, reason=reason_of(error)) from error
         return key
+
+    def _has_left_key(self) -> bool:
+        """Whether the enrolment's key is that of the certificate: its enrolment was interrupted after everything else was stored."""
+        if not self.certificate.exists():
+            return False
+        certificate = x509.load_pem_x509_certificate(self.certificate.read_bytes())
+        return _load_key(self.enrolment_key).public_key() == certificate.public_key()
 
     def _load(self) -> tuple[OwnKey, x509.Certificate]:
         try:
@@ -166,6 +183,20 @@ class Identity(Credentials):
             raise issues.NOT_ENROLLED.error() from None
         except (OSError, ValueError) as error:
             raise issues.CANNOT_KEEP.error(path=self.directory, reason=reason_of(error)) from error
+
+    def _begin_life(self, issued: CertificateBody, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+        """Store the certificate of an enrolment, which begins a new life.
+
+        The life is written first: the new certificate must never be used with the state of an earlier life. A crash in between leaves the
+        enrolment's key, so that the command can be repeated.
+        """
+        try:
+            write_private(self.directory / LIFE, os.urandom(16).hex().encode())
+            certificate = self._store(issued, key)
+            self.enrolment_key.unlink(missing_ok=True)
+        except OSError as error:
+            raise issues.CANNOT_KEEP.error(path=self.directory, reason=reason_of(error)) from error
+        return certificate
 
     def _store(self, issued: CertificateBody, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
         """Store a certificate and its key. A crash at any point leaves a certificate with its key: the old pair or the new one."""

@@ -5,6 +5,14 @@ from pathlib import Path
 from precast.base import files
 
 STATE = Path("var/lib/precast/agent")
+# What was fetched from a server. It belongs to one life of the node (`life`).
+CATALOG = "catalog.json"
+POLICY = "policy.json"
+RELEASE = "release.json"
+NEXT_RELEASE = "next-release.json"
+CONTENT = "content"
+CACHED = (POLICY, NEXT_RELEASE, RELEASE, CATALOG, CONTENT)
+PLUGINS = Path("var/lib/precast/plugins")
 
 
 def make_state_directory(root: Path) -> Path:

@@ -2,8 +2,9 @@
 
 Every method is one short transaction, flushed to the disk when the method returns. The SQL is plain, because SQLite on older systems
 has neither RETURNING nor JSON. The file holds the numbers of the records that the node has sent: a new file is a new `instance`, so
-that servers do not mistake its numbers for those of the old file. A damaged file is set aside, never repaired silently; only the
-daemon does that, because it holds the lock that keeps other daemons away.
+that servers do not mistake its numbers for those of the old file. So is a file whose machine was enrolled again (`life`): what it held of
+the earlier life is discarded when it is opened, and processes that opened it before can write nothing more. A damaged file is set
+aside, never repaired silently; only the daemon does that, because it holds the lock that keeps other daemons away.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from precast.agent import issues
+from precast.agent.state import life as lives
 from precast.agent.state.paths import STATE, make_state_directory
 from precast.base.clock import Clock, SystemClock, from_optional_micros, to_micros
 from precast.base.errors import PrecastError
@@ -33,6 +35,7 @@ _MIGRATIONS: tuple[str, ...] = (
     CREATE TABLE session (
       only INTEGER PRIMARY KEY CHECK (only = 1),
       instance TEXT NOT NULL,
+      life TEXT NOT NULL DEFAULT '',
       attempts TEXT NOT NULL DEFAULT '[]',
       epoch INTEGER NOT NULL DEFAULT 0,
       received INTEGER NOT NULL DEFAULT 0,
@@ -115,11 +118,20 @@ class LocalStore:
     def __init__(self, path: Path, connection: sqlite3.Connection, clock: Clock) -> None:
         self.path = path
         self.clock = clock
+        self.life = ""  # that the rows belong to; empty before the first enrolment
+        self.dropped: int | None = (
+            None  # records of an earlier life that this process has discarded when it opened the store
+        )
         self._connection = connection
 
     @classmethod
-    def open(cls, root: Path, new_id: Callable[[], str], clock: Clock | None = None) -> "LocalStore":
-        """Open the store below a root, creating it if necessary. Raises UnavailableError AGENT-010 to AGENT-012."""
+    def open(
+        cls, root: Path, new_id: Callable[[], str], clock: Clock | None = None, life: str | None = None
+    ) -> "LocalStore":
+        """Open the store below a root, creating it if necessary, and discard what it has of an earlier life.
+
+        Raises UnavailableError AGENT-010 to AGENT-012, ConflictError AGENT-023 if `life` is given and has ended.
+        """
         path = store_path(root)
         try:
             make_state_directory(root)
@@ -130,6 +142,9 @@ class LocalStore:
         store = cls(path, connection, clock or SystemClock())
         try:
             store._prepare(new_id)
+            store._enter_life(root, new_id)
+            if life is not None and lives.has_changed(life, store.life):
+                raise issues.OTHER_LIFE.error()
         except BaseException:
             store.close()
             raise
@@ -142,11 +157,12 @@ class LocalStore:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Run the block in one transaction, which is flushed to the disk or rolled back as a whole.
 
-        Raises UnavailableError AGENT-010 to AGENT-012.
+        Raises UnavailableError AGENT-010 to AGENT-012, ConflictError AGENT-023 if another life has begun since the store was opened.
         """
         with self._errors_translated():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
+                self._check_life()
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
@@ -169,7 +185,8 @@ class LocalStore:
     def add_attempt(self, new: str) -> list[str]:
         """Store the id of a connection attempt before the attempt is made.
 
-        Returns the ids of all attempts since the last one that a server welcomed, newest first.
+        Returns the ids of all attempts since the last one that a server welcomed, newest first. None is ever forgotten, because it may be
+        the one that a server has stored: when there are too many, the last one is repeated.
         """
         from precast.wire.sessions import (
             MAX_ATTEMPTS,  # only the daemon has sessions; runs should not pay for the import
@@ -177,9 +194,18 @@ class LocalStore:
 
         with self.transaction() as db:
             ((stored,),) = db.execute("SELECT attempts FROM session").fetchall()
-            attempts = [new, *msgspec.json.decode(stored, type=list[str])][:MAX_ATTEMPTS]
-            db.execute("UPDATE session SET attempts = ?", (msgspec.json.encode(attempts).decode(),))
+            attempts = msgspec.json.decode(stored, type=list[str])
+            if len(attempts) < MAX_ATTEMPTS:
+                attempts.insert(0, new)
+                db.execute("UPDATE session SET attempts = ?", (msgspec.json.encode(attempts).decode(),))
         return attempts
+
+    def drop_attempt(self, attempt: str) -> None:
+        """Forget an attempt that a server knows as an earlier one: it must not be repeated."""
+        with self.transaction() as db:
+            ((stored,),) = db.execute("SELECT attempts FROM session").fetchall()
+            attempts = [known for known in msgspec.json.decode(stored, type=list[str]) if known != attempt]
+            db.execute("UPDATE session SET attempts = ?", (msgspec.json.encode(attempts).decode(),))
 
     def set_facts_digest(self, digest: str) -> None:
         """Store the digest of the stable facts that the servers have; empty if that is no longer known."""
@@ -232,6 +258,33 @@ class LocalStore:
             db.execute("INSERT OR IGNORE INTO session (only, instance) VALUES (1, ?)", (new_id(),))
             db.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
 
+    def _check_life(self) -> None:
+        """Raise ConflictError AGENT-023 if another life has begun. The caller holds the write lock."""
+        if not self.life:
+            return
+        ((life,),) = self._connection.execute("SELECT life FROM session").fetchall()
+        if life != self.life:
+            raise issues.OTHER_LIFE.error()
+
+    def _enter_life(self, root: Path, new_id: Callable[[], str]) -> None:
+        """Make the rows of this store those of the current life: discard those of an earlier one, with its cached files."""
+        ((stored,),) = self.read("SELECT life FROM session")
+        if (current := lives.read_life(root)) in ("", stored):
+            self.life = stored
+            return
+        with lives.life_locked(root):
+            current = lives.read_life(root)
+            if lives.has_changed(stored, current):
+                # The files first: if the machine stops in between, the store still has the old life, and this is repeated.
+                lives.discard_cached_files(root)
+            with self.transaction() as db:
+                # Read again inside the transaction: another process may have done this meanwhile.
+                ((stored,),) = db.execute("SELECT life FROM session").fetchall()
+                if lives.has_changed(stored, current):
+                    self.dropped = _discard_rows(db, new_id())
+                db.execute("UPDATE session SET life = ?", (current,))
+        self.life = current
+
     @contextlib.contextmanager
     def _errors_translated(self) -> Iterator[None]:
         try:
@@ -254,6 +307,20 @@ def put_note(db: sqlite3.Connection, value: msgspec.Struct) -> None:
     db.execute(
         "INSERT OR REPLACE INTO note (name, value) VALUES (?, ?)", (type(value).__name__, msgspec.json.encode(value))
     )
+
+
+# What belongs to one life of the node. The lease of runs does not: its token only grows.
+_OF_ONE_LIFE = ("record", "note", "standing_order", "queued_order", "resource_state", "promise", "open_report")
+
+
+def _discard_rows(db: sqlite3.Connection, instance: str) -> int:
+    """Delete the rows of an earlier life in the current transaction. Returns how many records no server had acknowledged."""
+    ((dropped,),) = db.execute("SELECT count(*) FROM record WHERE acked_at IS NULL").fetchall()
+    for table in _OF_ONE_LIFE:
+        db.execute(f"DELETE FROM {table}")  # noqa: S608 - from the list above
+    db.execute("DELETE FROM session")
+    db.execute("INSERT INTO session (only, instance) VALUES (1, ?)", (instance,))
+    return int(dropped)
 
 
 def store_path(root: Path) -> Path:

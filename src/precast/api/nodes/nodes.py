@@ -6,6 +6,7 @@ from precast.services.nodes import issues as node_issues
 from precast.services.nodes.nodes import NodeService
 from precast.services.query import issues as query_issues
 from precast.services.query.targets import TargetService
+from precast.services.sessions import issues as session_issues
 from precast.wire import issues as wire_issues
 from precast.wire.nodes.bodies import (
     NodeRow,
@@ -17,6 +18,7 @@ from precast.wire.nodes.bodies import (
     TargetsAnswer,
     TargetsBody,
 )
+from precast.wire.nodes.presence import MachineChoice, NodeMachines
 
 TARGETS = (
     wire_issues.TARGET_SYNTAX,
@@ -109,6 +111,18 @@ class NodesApi:
     )
     async def collect(self, call: Call) -> NodesActionResult:
         return await self._nodes.collect(call.body, call.actor)
+
+    @route(
+        "POST",
+        "/v1/nodes/{node}/machine",
+        OPERATOR,
+        "Choose the machine that is a node, if several use its certificate",
+        NodeMachines,
+        body=MachineChoice,
+        errors=(NO_SUCH_NODE, session_issues.NEVER_CONNECTED, session_issues.NO_SUCH_MACHINE, UNPRINTABLE),
+    )
+    async def choose_machine(self, call: Call) -> NodeMachines:
+        return await self._nodes.choose_machine(call.path["node"], call.body, call.actor)
 
     @route(
         "POST",

@@ -137,7 +137,14 @@ class SessionEndpoint:
     ) -> Connection | None:
         address = request.remote or ""
         start = SessionStart(
-            node.name, self.server_id, hello.instance, hello.attempts[0], address, hello.boot_id, hello.agent
+            node.name,
+            self.server_id,
+            hello.instance,
+            hello.attempts,
+            hello.machine_id,
+            address,
+            hello.boot_id,
+            hello.agent,
         )
         self._beginning[node.name] += 1
         try:
@@ -160,7 +167,9 @@ class SessionEndpoint:
             shown = conceal(error)
             if shown is not error:
                 log.warning("the session of %s cannot begin: %s", node.name, error)
-            retry_s = 5.0 if shown.consequence.retry else 300.0
+            # A machine that an operator chooses continues soon.
+            is_soon = shown.consequence.retry or session_issues.HELD_NODE.matches(shown)
+            retry_s = 5.0 if is_soon else 300.0
             refused = Refused(shown.code, shown.message, shown.hint, retry_s)
             await socket.send_bytes(session.encode(refused))
             await socket.close(code=session.CLOSE_REFUSED, message=shown.code.encode())

@@ -75,6 +75,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="authenticate by the certificate of Puppet's agent (`puppet config print ssldir`), if the server has imported its CA",
     )
     enrol.add_argument(
+    enrol.add_argument(
+        "--again",
+        action="store_true",
+        help="replace the certificate that this machine has: nothing of its earlier enrolment is used any more",
+    )
         "--wait",
         metavar="SECONDS",
         type=int,
@@ -120,7 +125,7 @@ def _enrol(args: argparse.Namespace) -> int:
     identity = Identity(args.root, _client_opener(load_settings(AgentSettings, args).values))
     token = _find_token(args)
     if args.puppet_ssl:
-        certificate = identity.adopt(_url(args), args.puppet_ssl, args.name)
+        certificate = identity.adopt(_url(args), args.puppet_ssl, args.name, again=args.again)
     elif args.ca_fingerprint and not token:
         fingerprint = parse_fingerprint(args.ca_fingerprint)
         if fingerprint is None:
@@ -130,13 +135,27 @@ def _enrol(args: argparse.Namespace) -> int:
             )
         certificate = _await_decision(args, identity, fingerprint)
     elif token or args.token_file is not None:
-        certificate = identity.enrol(_url(args), token, args.name)
+        certificate = identity.enrol(_url(args), token, args.name, again=args.again)
     else:
         raise issues.NO_TOKEN.error()
     return _print_certificate(args, f"{args.name} is enrolled", identity, certificate.not_valid_after_utc.isoformat())
+    dropped = _discard_earlier_life(args.root)
+    if dropped is not None:
+        records = f" and {dropped} records that were not sent" if dropped else ""
+        print(f"precast: the state of the earlier enrolment is deleted: policy, catalog{records}", file=sys.stderr)
 
 
 def _find_token(args: argparse.Namespace) -> str:
+def _discard_earlier_life(root: Path) -> int | None:
+    """Discard the state of an earlier enrolment now, also if no daemon runs. Returns the number of records that were not sent."""
+    from precast.agent.state.store import store_path
+
+    if not store_path(root).exists():
+        return None
+    with agent_daemon.opened(root, AgentSettings()) as (store, _):
+        return store.dropped
+
+
     """The enrolment token from a file, standard input, the command line or the environment; empty if there is none."""
     if args.token_file is not None:
         return read_secret(args.token_file)
@@ -149,7 +168,7 @@ def _await_decision(args: argparse.Namespace, identity: "Identity", fingerprint:
     pause_s, has_printed = FIRST_PAUSE_S, False
     while True:
         try:
-            return identity.request(_url(args), fingerprint, args.name)
+            return identity.request(_url(args), fingerprint, args.name, again=args.again)
         except PrecastError as error:
             left_s = until_s - time.monotonic()
             if not error.consequence.retry or left_s <= 0:
@@ -249,7 +268,7 @@ def _fetch(args: argparse.Namespace) -> int:
     context, urls = Credentials(args.root).context(), _urls(settings)
     with (
         network_client(context, settings.network_user) as client,
-        agent_daemon.opened(args.root, settings) as (store, _),
+        agent_daemon.opened(args.root, settings, life) as (store, _),
     ):
         store.write_note(client.note)
         fetched = fetch_and_note(args.root, urls, client, store)
@@ -262,9 +281,11 @@ def _fetch(args: argparse.Namespace) -> int:
         print(
             f"catalog {fetched.digest[:12]} is cached; fetched {fetched.contents} contents and {len(fetched.plugins)} plug-ins"
         )
+    from precast.agent.state.life import read_life
     else:
         print(f"catalog {fetched.digest[:12]} is already cached")
     return 0
+    life = read_life(args.root)  # before the certificate is loaded, which must be of the same life as the store
 
 
 def _url(args: argparse.Namespace) -> str:

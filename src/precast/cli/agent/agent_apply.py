@@ -56,18 +56,23 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
+    from precast.agent.applying.run import state_root
     from precast.agent.catalog.cached_catalog import read_catalog
+    from precast.agent.state.life import read_life
     from precast.base import digests
     from precast.catalog.document import unseal
     from precast.cli.agent.apply import apply_and_print, build_request
     from precast.cli.console.files import read_bytes
 
+    # Before the policy and the catalog are read, which must be of the same life as the store.
+    args.life = read_life(state_root(args.root))
     mode = _mode(args, settings)
     args.noop, args.is_look_only = mode.is_noop, mode.is_look_only
     data = read_bytes(args.catalog) if args.catalog is not None else read_catalog(args.root)
     pointer = _check_release(args, data) if args.catalog is None else None
     document = unseal(data, args.catalog or "the cached catalog")
     request, name = build_request(document, args)
+    request = request._replace(life=args.life)
     if args.catalog is not None:
         return apply_and_print(request._replace(reporter=_reporter(args, settings, request, mode.refusal)), args, name)
     if args.environment is None:
@@ -101,7 +106,7 @@ def _reporter(
     return Reporter(
         lambda store: _describe(store, args, request),
         limits,
-        lambda: LocalStore.open(root, lambda: os.urandom(16).hex()),
+        lambda: LocalStore.open(root, lambda: os.urandom(16).hex(), life=args.life),
         refusal,
     )
 
@@ -165,7 +170,7 @@ def _check_release(args: argparse.Namespace, catalog: bytes) -> "ReleasePointer 
     from precast.agent.catalog.release_check import check_cached_catalog
     from precast.agent.state.store import LocalStore
 
-    store = LocalStore.open(state_root(args.root), lambda: os.urandom(16).hex())
+    store = LocalStore.open(state_root(args.root), lambda: os.urandom(16).hex(), life=args.life)
     try:
         return check_cached_catalog(args.root, catalog, applied_sequence(store))
     finally:
@@ -194,7 +199,7 @@ def _end(args: argparse.Namespace, settings: AgentSettings, digest: str, summary
     from precast.agent.state.status_notes import CatalogRunNote
     from precast.cli.agent.daemon import opened
 
-    with opened(state_root(args.root), settings) as (store, spool):
+    with opened(state_root(args.root), settings, args.life) as (store, spool):
         if args.order:
             RunOrders(store, spool).end(args.order)
         if summary.is_complete and not args.tags and not args.skip_tags:
@@ -208,9 +213,10 @@ def _end(args: argparse.Namespace, settings: AgentSettings, digest: str, summary
 def _give_up(args: argparse.Namespace, error: PrecastError) -> None:
     """Report that an order cannot be carried out. If another run is active or the order is unknown, the order stays as it is."""
     from precast.agent.applying import issues
+    from precast.agent.issues import OTHER_LIFE
     from precast.agent.orders.run_orders import RunOrders
     from precast.cli.agent.daemon import opened
 
-    if not (issues.RUNS_ALREADY.matches(error) or issues.NO_ORDER.matches(error)):
+    if not any(issue.matches(error) for issue in (issues.RUNS_ALREADY, issues.NO_ORDER, OTHER_LIFE)):
         with opened(args.root, AgentSettings()) as (store, spool):
             RunOrders(store, spool).give_up(args.order, f"{error.message} [{error.code}]")

@@ -53,14 +53,14 @@ def add_root(parser: argparse.ArgumentParser) -> None:
 
 
 @contextlib.contextmanager
-def opened(root: Path, settings: AgentSettings) -> "Iterator[tuple[LocalStore, Spool]]":
-    """The local store and its spool, opened for a command other than the daemon."""
+def opened(root: Path, settings: AgentSettings, life: str | None = None) -> "Iterator[tuple[LocalStore, Spool]]":
+    """The local store and its spool, opened for a command other than the daemon, and if it still is the store of a life."""
     import secrets
 
     from precast.agent.state.spool import Spool, SpoolLimits
     from precast.agent.state.store import LocalStore
 
-    store = LocalStore.open(root, lambda: secrets.token_hex(16))
+    store = LocalStore.open(root, lambda: secrets.token_hex(16), life=life)
     try:
         yield store, Spool(store, SpoolLimits(settings.spool_records, settings.spool_bytes))
     finally:

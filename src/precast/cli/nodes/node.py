@@ -1,4 +1,4 @@
-"""`precast node`: lists, shows, classifies, deactivates and purges the nodes of a server."""
+"""`precast node`: lists, shows, classifies, deactivates and purges the nodes of a server, and chooses among their machines."""
 
 import argparse
 from collections.abc import Callable
@@ -32,6 +32,7 @@ from precast.wire.nodes.bodies import (
     TargetsAnswer,
     TargetsBody,
 )
+from precast.wire.nodes.presence import MachineChoice, MachineView, NodeMachines, SessionView
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -55,6 +56,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     configure_rules(commands.add_parser("rules", help=summary, description=summary))
     summary = "when runs may make changes: set, show"
     node_policy.configure(commands.add_parser("policy", help=summary, description=summary))
+    choose = add("choose-machine", _choose_machine, "choose the machine that is a node, if several use its certificate")
+    choose.add_argument("node", metavar="NODE")
+    choose.add_argument("machine", metavar="MACHINE", help="its name in `precast node show NODE`")
+    choose.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log")
     for name, command, summary in (
         (
             "deactivate",
@@ -135,22 +140,59 @@ def _show(args: argparse.Namespace) -> int:
             ("last seen", format_time(node.seen_at)),
             ("connected to", session.server if session else None),
             ("address", session.address if session else None),
+            ("machine id", session.machine_id or None if session else None),
+            ("boot id", session.boot_id if session else None),
             ("agent", session.agent if session else None),
             ("last facts", format_time(node.facts_at)),
             ("decision on facts", view.decision),
         ],
     )
-    if session is not None and session.clone_at is not None:
-        print(
-            f"\nanother machine connected with this identity at {format_time(session.clone_at)}, from {session.clone_address}"
-        )
     print()
+    _print_machines(node.name, session, view.machines)
     _print_sources(view)
     certificates = [
         (row.serial[:16], format_time(row.issued_at), format_time(row.not_after), row.revoked_why)
         for row in view.certificates
     ]
     print_table(["CERTIFICATE", "ISSUED", "UNTIL", "REVOKED"], certificates)
+    return 0
+
+
+def _print_machines(node: str, session: SessionView | None, machines: list[MachineView]) -> None:
+    """Print the machines that use the node's certificate and are not the node."""
+    if not machines:
+        return
+    if session is not None and session.held_at is not None:
+        print(
+            f"on hold since {format_time(session.held_at)}: two machines use the certificate, or one was set back to an earlier"
+        )
+        print(
+            f"state. Choose the right one with `precast node choose-machine {node} MACHINE`; the others are refused.\n"
+        )
+    rows = [
+        (
+            machine.machine,
+            machine.state,
+            machine.address,
+            machine.machine_id or None,
+            machine.boot_id,
+            format_time(machine.first_at),
+            format_time(machine.last_at),
+        )
+        for machine in machines
+    ]
+    print_table(["MACHINE", "STATE", "ADDRESS", "MACHINE ID", "BOOT ID", "FIRST SEEN", "LAST SEEN"], rows)
+    print()
+
+
+def _choose_machine(args: argparse.Namespace) -> int:
+    choice = MachineChoice(args.machine, args.why)
+    result = connect(args).ask("POST", f"/v1/nodes/{segment(args.node)}/machine", NodeMachines, choice)
+    if args.json:
+        print_json(msgspec.to_builtins(result))
+        return 0
+    refused = ", ".join(machine.machine for machine in result.machines)
+    print(f"{args.node}: machine {args.machine} is the node from now on" + (f"; refused: {refused}" if refused else ""))
     return 0
 
 

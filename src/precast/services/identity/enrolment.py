@@ -1,7 +1,8 @@
 """Enrolment: how a machine becomes a node, renews its certificate, and loses it.
 
 A name with a live certificate never gets another one without `clean`, except for the same key with the same extensions: then our
-response was lost. A certificate is recorded, with its audit entry and the use of its token, in one transaction before it is sent.
+response was lost. Any other enrolment begins a new life of the node; a renewal does not. A certificate is recorded, with its audit entry
+and the use of its token, in one transaction before it is sent.
 """
 
 from datetime import timedelta
@@ -18,6 +19,7 @@ from precast.services.identity.signer.client import SignerClient
 from precast.services.identity.signer.messages import Credential, EnrolmentRecord
 from precast.services.identity.token_limits import MAX_USES, MAX_VALID_S
 from precast.services.issues import BAD_VALUE, NO_SUCH_NODE
+from precast.services.sessions.lives import NodeLives
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
@@ -55,6 +57,7 @@ class EnrolmentService:
         self._ids = ids
         self._secrets = secrets
         self._admission = admission
+        self._lives = NodeLives(database)
 
     @property
     def _clock(self) -> Clock:
@@ -199,6 +202,7 @@ class EnrolmentService:
             if not (yield from self._tokens.use_enrolment_token(token.id)):
                 raise issues.ENROLMENT_DENIED.error(node=node)
             yield from self._nodes.reactivate(node)
+            yield from self._lives.begin(node)
         yield from self._check_rate(node)
         yield from self._nodes.add(record)
         yield from self._admission.admit(node, record.extensions)

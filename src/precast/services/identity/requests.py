@@ -13,10 +13,12 @@ from cryptography import x509
 
 from precast.base.digests import parse_fingerprint
 from precast.services import texts
+from precast.services.clocks.guard import ClockGuard
 from precast.services.identity import certificates, extensions, issues
 from precast.services.identity.issuance import GRACE_S, NodeAdmission
 from precast.services.identity.signer.client import SignerClient
 from precast.services.identity.signer.messages import Credential
+from precast.services.sessions.lives import NodeLives
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
@@ -48,13 +50,15 @@ class RequestService:
         audit: AuditLog,
         signer: SignerClient,
         admission: NodeAdmission,
+        guard: ClockGuard,
     ) -> None:
-        self._database = database
+        self._database, self._guard = database, guard
         self._nodes = nodes
         self._requests = requests
         self._audit = audit
         self._signer = signer
         self._admission = admission
+        self._lives = NodeLives(database)
 
     async def submit(self, body: RequestBody, address: str) -> RequestAnswer:
         """Store a request, or return the state of an earlier one with the same key. Clients may repeat the call.
@@ -129,7 +133,8 @@ class RequestService:
         return chosen
 
     def _add(self, request: EnrolmentRequest) -> Transaction[None]:
-        yield from self._requests.delete_expired()
+        if not self._guard.is_held:
+            yield from self._requests.delete_expired()
         if (yield from self._nodes.find_live_key(request.node, GRACE_S)) is not None:
             raise issues.NAME_TAKEN.error(node=request.node)
         # No live certificate has the name, so certificates that were signed for it earlier are useless.
@@ -171,6 +176,7 @@ class RequestService:
         if not (yield from self._requests.mark_signed(request.node, request.key_digest, pem, available_until)):
             raise issues.NO_SUCH_REQUEST.error(node=request.node)
         yield from self._nodes.reactivate(record.node)
+        yield from self._lives.begin(record.node)
         yield from self._nodes.add(record)
         yield from self._admission.admit(record.node, record.extensions)
         yield from self._audit.add(

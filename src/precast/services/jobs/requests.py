@@ -104,3 +104,10 @@ def resolve_tolerance(limits: JobLimits, count: int) -> int | None:
         return 0 if limits.batch is not None or limits.at_once is not None else None
     text = limits.tolerate
     return count * int(text[:-1]) // 100 if text.endswith("%") else int(text)
+
+
+def why_away(is_held: bool) -> str:
+    """Why a node gets no order now, as the message of its step."""
+    return (
+        "it is on hold: two machines use its certificate, see `precast node show`" if is_held else "it is not connected"
+    )

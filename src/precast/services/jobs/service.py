@@ -21,6 +21,7 @@ from precast.services.jobs.requests import (
     request_command,
     request_run,
     resolve_amount,
+    why_away,
 )
 from precast.services.jobs.sealed_commands import CommandSigner, NewCommand, SealedRequest, seal_command
 from precast.services.query.targets import TargetService
@@ -127,7 +128,8 @@ class JobService:
         size = resolve_amount(request.limits.batch, len(available)) or len(names)
         ordered = [name for name in names if name in available]
         steps = [NewStep(name, at // size, seal=sealed.seals.get(name)) for at, name in enumerate(ordered)]
-        away = [NewStep(name, 0, store.AWAY, "it is not connected") for name in names if name not in available]
+        held = yield from self._sessions.filter_held([name for name in names if name not in available])
+        away = [NewStep(name, 0, store.AWAY, why_away(name in held)) for name in names if name not in available]
         yield from self._jobs.create(
             job_id, kind, request.encode(), actor, timedelta(seconds=request.allowed_s), [*steps, *away]
         )

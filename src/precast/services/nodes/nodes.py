@@ -1,4 +1,4 @@
-"""The operations of operators on nodes: show, classify, deactivate, reactivate, purge.
+"""The operations of operators on nodes: show, classify, choose among machines, deactivate, reactivate, purge.
 
 An operation concerns many nodes. It runs in transactions of a batch of nodes each, with their entries in the audit log, so a node is
 changed completely or not at all. Operations are idempotent: a client that lost its connection repeats the call, and nodes that are
@@ -18,6 +18,7 @@ from precast.services.nodes import issues
 from precast.services.nodes.classification import Classifier, check
 from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
+from precast.services.sessions.machines import MachineService
 from precast.services.sessions.orders import STREAM_PREFIX, OrderService
 from precast.store.catalogs.catalogs import delete_node_catalogs
 from precast.store.engine.database import Database
@@ -48,7 +49,7 @@ from precast.wire.nodes.bodies import (
     SourceView,
     TargetsBody,
 )
-from precast.wire.nodes.presence import SessionView
+from precast.wire.nodes.presence import MachineChoice, NodeMachines, SessionView
 
 # Nodes in one transaction: few enough that other writers do not wait long.
 BATCH = 100
@@ -92,6 +93,7 @@ class NodeService:
         self._work = work
         self._audit = audit
         self._classifier = classifier
+        self._machines = MachineService(database, sessions, audit)
 
     async def list_page(self, after: str) -> list[NodeRow]:
         """List a page of all nodes by name, deactivated ones too."""
@@ -124,6 +126,10 @@ class NodeService:
         """Order nodes to collect and send their facts; a disconnected node does so when it reconnects."""
         texts.check("the reason", body.why)
         return await self._apply(body.nodes, lambda node: self._orders.order_facts(node, actor, body.why))
+
+    async def choose_machine(self, node: str, choice: MachineChoice, actor: str) -> NodeMachines:
+        """Choose the machine that is a node, if several use its certificate. Raises what `MachineService.choose` raises."""
+        return await self._machines.choose(node, choice, actor)
 
     async def purge(self, body: NodesPurge, actor: str) -> NodesActionResult:
         """Delete nodes with their facts, history, sessions and certificates.
@@ -177,6 +183,7 @@ class NodeService:
             classes=current.classes if current else {},
             parameters=current.parameters if current else {},
             sources=[_source(entry) for entry in (yield from self._classifier.list_sources(name))],
+            machines=(yield from self._machines.view(name)).machines,
         )
 
     def _classify(self, node: str, values: Classification, actor: str) -> Transaction[bool]:

@@ -15,6 +15,7 @@ FULL_DISK_SHARE = 0.02
 LONG_WAIT = timedelta(minutes=10)
 AUTHORITY_WARNING = timedelta(days=60)
 SLOW_ANSWER_S = 0.5
+HELD_NAMED = 5
 FAR_BEHIND_S = 60.0
 
 
@@ -42,6 +43,11 @@ def find_problems(view: StatusView) -> Iterator[Problem]:
     if view.unanswered:
         text = f"the external node classifier failed for {view.unanswered} nodes; its last answers stay in effect"
         yield Problem("warning", text, "`precast node show NODE` shows the reason")
+    if view.held:
+        names = ", ".join(view.held[:HELD_NAMED]) + (", …" if len(view.held) > HELD_NAMED else "")
+        text = f"nodes on hold, because two machines use one certificate, or one was set back to an earlier state: {names}"
+        hint = f"`precast node show {view.held[0]}` shows the machines; choose one with `precast node choose-machine`"
+        yield Problem("warning", text, hint)
     if view.database.answer_s > SLOW_ANSWER_S:
         yield Problem(
             "warning", f"the database took {view.database.answer_s:.1f} s to answer", "check its load and its disk"

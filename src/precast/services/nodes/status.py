@@ -24,6 +24,10 @@ from precast.wire.nodes.presence import ServerRow
 from precast.wire.nodes.status import ClockTrouble, DatabaseStatus, DiskStatus, QueueStatus, StatusView
 
 
+# Nodes on hold that a status names; there are more if it names as many.
+HELD_SHOWN = 20
+
+
 class ServerInfo(NamedTuple):
     """What this server knows about itself."""
 
@@ -70,6 +74,7 @@ class StatusService:
             authority_until=self._server.authority_until(),
             disk=disk,
             unanswered=await self._database.read(self._sources.count_problems),
+            held=await self._database.read(self._sessions.list_held, HELD_SHOWN),
             clock=_clock(self._server.judge_clock()),
             problems=[],
         )

@@ -245,6 +245,8 @@ def state_of(node: Node, presence: Presence | None, now: datetime) -> str:
         return "connected"
     if node.certified_until <= now:
         return "expired"
+    if presence is not None and presence.held_at is not None:
+        return "held"
     return "away" if presence is not None else "new"
 
 

@@ -102,11 +102,19 @@ TABLES: tuple[Table, ...] = (
         "session",
         ("node",),
         (
-            *("epoch", "server", "instance", "attempt", "address", "boot_id", "agent"),
-            *("connected_at", "disconnected_at", "lost", "clone_at", "clone_address"),
+            *("epoch", "server", "instance", "attempts", "machine_id", "machine", "address", "boot_id", "agent"),
+            *("connected_at", "disconnected_at", "lost", "held_at"),
         ),
     ),
     Table("session_stream", ("node", "instance"), ("received", "at")),
+    Table(
+        "session_machine",
+        ("node", "machine"),
+        (
+            *("instance", "attempts", "machine_id", "boot_id", "address", "agent"),
+            *("given", "first_at", "last_at", "refused_at"),
+        ),
+    ),
     Table("fact_history", ("node", "at"), ("count", "changes")),
     Table("blob", ("digest",), ("size", "created_at", "whole_at")),
     Table("blob_chunk", ("digest", "number"), ("data",), page_rows=8),
@@ -243,5 +251,6 @@ TABLES: tuple[Table, ...] = (
             *("requested_at", "expires_at", "state", "ended_at", "outcome"),
         ),
     ),
+    Table("clock_mark", ("id",), ("at", "boot_id", "boot", "confirmed", "lowest_at", "corrected_at")),
     Table("approval_decision", ("request", "person"), ("approves", "token", "why", "decided_at")),
 )

@@ -6,23 +6,64 @@ LOCK = Query(
     "sessions.lock",
     """
     -- Returns the node's session as it was, creates it if it does not exist, and locks the row until the commit.
-    INSERT INTO session (node, epoch, instance, attempt, address, boot_id, agent, connected_at, lost)
-    VALUES (:node, 0, '', '', '', '', '', 0, 0)
+    INSERT INTO session (node, epoch, instance, attempts, machine_id, machine, address, boot_id, agent, connected_at, lost)
+    VALUES (:node, 0, '', '[]', '', '', '', '', '', 0, 0)
     ON CONFLICT (node) DO UPDATE SET node = excluded.node
-    RETURNING epoch, server, instance, attempt, clone_at,
+    RETURNING epoch, server, instance, attempts, machine_id, machine, address, boot_id, agent, connected_at, disconnected_at, held_at,
         (SELECT lease_until FROM server WHERE server.id = session.server)
     """,
 )
 BEGIN = Query(
     "sessions.begin",
     """
-    UPDATE session SET epoch = :epoch, server = :server, instance = :instance, attempt = :attempt, address = :address,
-        boot_id = :boot_id, agent = :agent, connected_at = :now, disconnected_at = NULL, lost = lost + :lost
+    UPDATE session SET epoch = :epoch, server = :server, instance = :instance, attempts = :attempts, machine_id = :machine_id,
+        address = :address, boot_id = :boot_id, agent = :agent, connected_at = :now, disconnected_at = NULL, lost = lost + :lost
     WHERE node = :node
     """,
 )
-MARK_CLONE = Query(
-    "sessions.mark_clone", "UPDATE session SET clone_at = :now, clone_address = :address WHERE node = :node"
+# The epoch grows, so that a connection that is open can store nothing more and is closed.
+HOLD = Query(
+    "sessions.hold",
+    """
+    UPDATE session SET epoch = :epoch, server = NULL, connected_at = :now, disconnected_at = :now, held_at = :now WHERE node = :node
+    """,
+)
+CHOOSE = Query(
+    "sessions.choose",
+    """
+    -- Makes another machine the node, or the same one again, and ends the hold.
+    UPDATE session SET epoch = epoch + 1, server = NULL, instance = :instance, attempts = :attempts, machine_id = :machine_id,
+        machine = :machine, address = :address, boot_id = :boot_id, agent = :agent, connected_at = :now, disconnected_at = :now,
+        held_at = NULL
+    WHERE node = :node
+    """,
+)
+BEGIN_LIFE = Query(
+    "sessions.begin_life",
+    """
+    -- Forgets the machine that was the node. The epoch stays, and grows, so that connections of the earlier life are fenced off.
+    UPDATE session SET epoch = epoch + 1, server = NULL, instance = '', attempts = '[]', machine_id = '', machine = '',
+        connected_at = :now, disconnected_at = :now, lost = 0, held_at = NULL
+    WHERE node = :node
+    """,
+)
+HELD = Query(
+    "sessions.held",
+    "SELECT node FROM session WHERE held_at IS NOT NULL AND node IN (SELECT value FROM json_each(:nodes))",
+    postgresql="""
+    SELECT node FROM session WHERE held_at IS NOT NULL
+        AND node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
+    """,
+)
+LIST_HELD = Query(
+    "sessions.list_held", "SELECT node FROM session WHERE held_at IS NOT NULL ORDER BY held_at, node LIMIT :limit"
+)
+SET_BACK = Query(
+    "sessions.set_back",
+    """
+    -- The stream of a machine that was set back continues from the machine's own number.
+    UPDATE session_stream SET received = :given, at = at + 1 WHERE node = :node AND instance = :instance AND received > :given
+    """,
 )
 # Each time a stream advances or is opened, its `at` grows, whatever the clock says. So a caller that knows the current `at` also knows
 # the position of the stream, and that no newer session has opened it since.
@@ -38,9 +79,8 @@ OPEN_STREAM = Query(
 FENCE_STREAM = Query(
     "sessions.fence_stream", "UPDATE session_stream SET at = at + 1 WHERE node = :node AND instance = :instance"
 )
-KNOWS_INSTANCE = Query(
-    "sessions.knows_instance", "SELECT 1 FROM session_stream WHERE node = :node AND instance = :instance"
-)
+FENCE_STREAMS = Query("sessions.fence_streams", "UPDATE session_stream SET at = at + 1 WHERE node = :node")
+RECEIVED = Query("sessions.received", "SELECT received FROM session_stream WHERE node = :node AND instance = :instance")
 LOCK_STREAMS = Query(
     "sessions.lock_streams",
     """
@@ -90,6 +130,22 @@ RENEW_LEASE = Query(
     INSERT INTO server (id, name, started_at, lease_until, connections)
     VALUES (:server, :name, :now, :until, :connections)
     ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until, connections = excluded.connections
+    RETURNING started_at
+    """,
+)
+END_GHOSTS = Query(
+    "sessions.end_ghosts",
+    """
+    -- Ends the leases of servers that cannot be alive: of the same name as a server that has just started, which has the port, and
+    -- leases that end too late, because they were taken while the clock was ahead. If such a server is alive, its next renewal restores it.
+    UPDATE server SET lease_until = :now - 1, connections = 0
+    WHERE id <> :server AND lease_until >= :now AND (name = :name OR lease_until > :latest)
+    """,
+    postgresql="""
+    UPDATE server SET lease_until = :now - 1, connections = 0 WHERE id IN (
+        SELECT id FROM server WHERE id <> :server AND lease_until >= :now AND (name = :name OR lease_until > :latest)
+        FOR UPDATE SKIP LOCKED
+    )
     """,
 )
 END_LEASE = Query("sessions.end_lease", "UPDATE server SET lease_until = :now, connections = 0 WHERE id = :server")
@@ -147,7 +203,7 @@ PRESENCE = Query(
     "sessions.presence",
     """
     SELECT session.node, epoch, server.name, lease_until, address, agent, boot_id, connected_at, disconnected_at, lost,
-        clone_at, clone_address
+        machine_id, held_at
     FROM session LEFT JOIN server ON server.id = session.server WHERE session.node = :node
     """,
 )
@@ -156,7 +212,7 @@ PRESENCES = Query(
     """
     -- As sessions.presence, for the nodes in a range of names.
     SELECT session.node, epoch, server.name, lease_until, address, agent, boot_id, connected_at, disconnected_at, lost,
-        clone_at, clone_address
+        machine_id, held_at
     FROM session LEFT JOIN server ON server.id = session.server
     WHERE session.node > :after_node AND session.node <= :until_node ORDER BY session.node LIMIT :limit
     """,

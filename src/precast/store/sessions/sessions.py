@@ -13,9 +13,12 @@ from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store.engine.database import Database
 from precast.store.engine.query import Row, Transaction, Wake, json_list
 from precast.store.sessions import queries as queries
+from precast.store.sessions.machines import Machine, delete_node_machines
 
 # Rows that one statement reads.
 PAGE = 5000
+# No server takes a longer lease.
+LONGEST_LEASE = timedelta(hours=1)
 
 
 class PreviousSession(msgspec.Struct, frozen=True):
@@ -24,8 +27,15 @@ class PreviousSession(msgspec.Struct, frozen=True):
     epoch: int
     server: str | None
     instance: str
-    attempt: str
-    clone_at: datetime | None
+    attempts: list[str]  # newest first; empty before the first session of a life
+    machine_id: str
+    machine: str
+    address: str
+    boot_id: str
+    agent: str
+    connected_at: datetime
+    disconnected_at: datetime | None
+    held_at: datetime | None
     is_alive: bool
 
 
@@ -35,7 +45,8 @@ class SessionStart(msgspec.Struct, frozen=True):
     node: str
     server: str
     instance: str
-    attempt: str
+    attempts: list[str]  # those that are remembered from now on
+    machine_id: str
     address: str
     boot_id: str
     agent: str
@@ -86,8 +97,8 @@ class Presence(msgspec.Struct, frozen=True):
     boot_id: str
     connected_at: datetime
     lost: int
-    clone_at: datetime | None
-    clone_address: str | None
+    machine_id: str
+    held_at: datetime | None
 
 
 class Sessions:
@@ -101,10 +112,37 @@ class Sessions:
 
     def lock(self, node: str) -> Transaction[PreviousSession]:
         """Return the node's session as it was, and lock it until the commit."""
-        now = self._now()
-        ((epoch, server, instance, attempt, clone_at, lease_until),) = yield queries.LOCK(node=node)
-        is_alive = server is not None and lease_until is not None and lease_until > now
-        return PreviousSession(epoch, server, instance, attempt, from_optional_micros(clone_at), is_alive)
+        (row,) = yield queries.LOCK(node=node)
+        (
+            epoch,
+            server,
+            instance,
+            attempts,
+            machine_id,
+            machine,
+            address,
+            boot_id,
+            agent,
+            connected,
+            ended,
+            held,
+            lease,
+        ) = row
+        return PreviousSession(
+            epoch=epoch,
+            server=server,
+            instance=instance,
+            attempts=msgspec.json.decode(attempts, type=list[str]),
+            machine_id=machine_id,
+            machine=machine,
+            address=address,
+            boot_id=boot_id,
+            agent=agent,
+            connected_at=from_micros(connected),
+            disconnected_at=from_optional_micros(ended),
+            held_at=from_optional_micros(held),
+            is_alive=server is not None and lease is not None and lease > self._now(),
+        )
 
     def begin(self, start: SessionStart, epoch: int, lost: int) -> Transaction[None]:
         """Begin a session of this epoch, and wake the other servers."""
@@ -113,7 +151,8 @@ class Sessions:
             epoch=epoch,
             server=start.server,
             instance=start.instance,
-            attempt=start.attempt,
+            attempts=msgspec.json.encode(start.attempts).decode(),
+            machine_id=start.machine_id,
             address=start.address,
             boot_id=start.boot_id,
             agent=start.agent,
@@ -122,8 +161,44 @@ class Sessions:
         )
         yield Wake(connected_topic(start.node))
 
-    def mark_clone(self, node: str, address: str) -> Transaction[None]:
-        yield queries.MARK_CLONE(node=node, now=self._now(), address=address)
+    def hold(self, node: str, epoch: int) -> Transaction[None]:
+        """Put a node on hold: its session ends, and wakes the server that has its connection to close it."""
+        yield queries.HOLD(node=node, epoch=epoch, now=self._now())
+        yield queries.FENCE_STREAMS(node=node)
+        yield Wake(connected_topic(node))
+
+    def choose(self, node: str, machine: Machine) -> Transaction[None]:
+        """Make a machine the node, and end the hold."""
+        yield queries.CHOOSE(
+            node=node,
+            machine=machine.machine,
+            instance=machine.instance,
+            attempts=msgspec.json.encode(machine.attempts).decode(),
+            machine_id=machine.machine_id,
+            address=machine.address,
+            boot_id=machine.boot_id,
+            agent=machine.agent,
+            now=self._now(),
+        )
+        yield queries.FENCE_STREAMS(node=node)
+        if machine.given is not None:
+            yield queries.SET_BACK(node=node, instance=machine.instance, given=machine.given)
+        yield Wake(connected_topic(node))
+
+    def begin_life(self, node: str) -> Transaction[None]:
+        """Forget the machine and the streams of the node's earlier life. Connections of it are fenced off."""
+        yield queries.DELETE_STREAMS(node=node)
+        yield from delete_node_machines(node)
+        yield queries.BEGIN_LIFE(node=node, now=self._now())
+        yield Wake(connected_topic(node))
+
+    def filter_held(self, nodes: Sequence[str]) -> Transaction[set[str]]:
+        """Return those of the nodes that are on hold."""
+        return {node for (node,) in (yield queries.HELD(nodes=json_list(nodes)))}
+
+    def list_held(self, limit: int) -> Transaction[list[str]]:
+        """List nodes that are on hold, those first that are on hold for the longest time."""
+        return [node for (node,) in (yield queries.LIST_HELD(limit=limit))]
 
     def open_stream(self, node: str, instance: str) -> Transaction[StreamPosition]:
         """Return the position of a node's stream, and create the stream if it does not exist. Earlier sessions of it are fenced off."""
@@ -134,8 +209,10 @@ class Sessions:
         """Fence off earlier sessions of this stream: the position they know becomes invalid."""
         yield queries.FENCE_STREAM(node=node, instance=instance)
 
-    def is_known_instance(self, node: str, instance: str) -> Transaction[bool]:
-        return bool((yield queries.KNOWS_INSTANCE(node=node, instance=instance)))
+    def find_received(self, node: str, instance: str) -> Transaction[int | None]:
+        """The number through which the records of a local store are stored; None if it is not known."""
+        rows = yield queries.RECEIVED(node=node, instance=instance)
+        return int(rows[0][0]) if rows else None
 
     def lock_streams(self, streams: Sequence[Stream]) -> Transaction[dict[Stream, LockedStream]]:
         """Lock streams until the commit; unknown ones are absent.
@@ -201,21 +278,25 @@ class Sessions:
 
     async def renew_lease(self, server: str, name: str, lease_s: float, connections: int) -> None:
         """Renew the lease of this server, then end the sessions of servers whose lease has ended."""
-        await self._database.write(self._renew_server_lease, server, name, lease_s, connections)
-        await self._database.write_alone(self._end_expired_leases)
+        is_new = await self._database.write(self._renew_server_lease, server, name, lease_s, connections)
+        await self._database.write_alone(self._end_expired_leases, server, name if is_new else "")
 
-    def _renew_server_lease(self, server: str, name: str, lease_s: float, connections: int) -> Transaction[None]:
+    def _renew_server_lease(self, server: str, name: str, lease_s: float, connections: int) -> Transaction[bool]:
+        """Renew the lease; returns whether it is the first one of this server."""
         now = self._database.clock.now()
-        yield queries.RENEW_LEASE(
+        ((started,),) = yield queries.RENEW_LEASE(
             server=server,
             name=name,
             now=to_micros(now),
             until=to_micros(now + timedelta(seconds=lease_s)),
             connections=connections,
         )
+        return bool(started == to_micros(now))
 
-    def _end_expired_leases(self) -> Transaction[None]:
+    def _end_expired_leases(self, server: str, namesakes: str) -> Transaction[None]:
         now = self._database.clock.now()
+        latest = to_micros(now + LONGEST_LEASE)
+        yield queries.END_GHOSTS(server=server, name=namesakes, now=to_micros(now), latest=latest)
         yield queries.REAP(now=to_micros(now))
         yield queries.DELETE_SERVERS(gone_before=to_micros(now - timedelta(days=1)))
 
@@ -256,6 +337,7 @@ class Sessions:
     def delete_node(self, node: str) -> Transaction[None]:
         """Delete the node's session and streams."""
         yield queries.DELETE_STREAMS(node=node)
+        yield from delete_node_machines(node)
         yield queries.DELETE_SESSION(node=node)
 
 
@@ -303,7 +385,7 @@ def _list_servers(after: str, limit: int) -> Transaction[list[Server]]:
 
 
 def _presence(row: Row, now: datetime) -> Presence:
-    node, epoch, server, until, address, agent, boot_id, connected, disconnected, lost, clone_at, clone_address = row
+    node, epoch, server, until, address, agent, boot_id, connected, disconnected, lost, machine_id, held = row
     lease_until = from_optional_micros(until)
     is_connected = lease_until is not None and lease_until > now
     return Presence(
@@ -317,6 +399,6 @@ def _presence(row: Row, now: datetime) -> Presence:
         boot_id=boot_id,
         connected_at=from_micros(connected),
         lost=lost,
-        clone_at=from_optional_micros(clone_at),
-        clone_address=clone_address,
+        machine_id=machine_id,
+        held_at=from_optional_micros(held),
     )

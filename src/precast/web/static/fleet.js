@@ -5,7 +5,7 @@ import { el, fill, part, pill, table } from "./dom.js";
 import { ago, stateWord } from "./format.js";
 
 const OUTCOMES = ["failed", "broken-off", "not-run", "pending", "running", "changed", "unchanged", "none"];
-const STATES = ["connected", "away", "new", "expired", "revoked", "deactivated"];
+const STATES = ["connected", "away", "held", "new", "expired", "revoked", "deactivated"];
 const FIELDS = ["name", "state", "environment", "role", "outcome", "catalog", "report.at", "seen_at"];
 const PAGE = 100;
 const REFRESH_MS = 5000;

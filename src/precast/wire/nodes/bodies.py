@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from precast.wire.nodes.presence import SessionView
+from precast.wire.nodes.presence import MachineView, SessionView
 
 
 class TargetsBody(msgspec.Struct, frozen=True):
@@ -73,6 +73,7 @@ class NodeView(msgspec.Struct, frozen=True):
     classes: dict[str, dict[str, Any]] = {}
     parameters: dict[str, Any] = {}
     sources: list[SourceView] = []  # of environment, role, classes and parameters
+    machines: list[MachineView] = []  # that use its certificate and are not the node
 
 
 class Classification(msgspec.Struct, frozen=True):

@@ -16,8 +16,37 @@ class SessionView(msgspec.Struct, frozen=True):
     address: str
     agent: str
     lost: int  # records that were never received, or were unusable
-    clone_at: datetime | None  # when another machine connected with this identity
-    clone_address: str | None
+    boot_id: str
+    machine_id: str  # empty if the machine has none that lasts
+    held_at: datetime | None  # since when the node is on hold, because several machines use its certificate
+
+
+class MachineView(msgspec.Struct, frozen=True):
+    """A machine that uses a node's certificate and is not the node. `state` is on hold or refused."""
+
+    machine: str  # its name, for choosing it
+    state: str
+    machine_id: str
+    boot_id: str
+    address: str
+    agent: str
+    first_at: datetime
+    last_at: datetime
+
+
+class NodeMachines(msgspec.Struct, frozen=True):
+    """The machines that use a node's certificate and are not the node; all of them, while the node is on hold."""
+
+    node: str
+    held_at: datetime | None
+    machines: list[MachineView]
+
+
+class MachineChoice(msgspec.Struct, frozen=True):
+    """Chooses the machine that is the node."""
+
+    machine: str
+    why: str = ""
 
 
 class ServerRow(msgspec.Struct, frozen=True):

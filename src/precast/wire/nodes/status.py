@@ -65,4 +65,5 @@ class StatusView(msgspec.Struct, frozen=True):
     disk: DiskStatus
     problems: list[Problem]
     unanswered: int = 0  # nodes that the external classifier could not be asked about the last time
+    held: list[str] = []  # nodes on hold, because several machines use their certificate; the first ones
     clock: ClockTrouble | None = None  # set while this server does not trust the clock: then nothing is deleted by age

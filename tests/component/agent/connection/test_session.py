@@ -18,6 +18,7 @@ from precast.agent.connection import record_exchange
 from precast.agent.connection.backoff import EndReason
 from precast.agent.connection.session import Session, SessionEnd
 from precast.agent.connection.websocket_client import DirectConnector
+from precast.agent.identity.machine import MachineIdentity
 from precast.agent.orders.collect_orders import CollectOrders
 from precast.agent.orders.registry import OrderRegistry, StoredOrder
 from precast.agent.orders.run_orders import RunOrders
@@ -73,7 +74,13 @@ class Agent:
         self.listener = RecordingListener()
         self.orders = OrderRegistry(self.store, self.spool)
         self.session = Session(
-            self.store, self.spool, self.orders, self.listener, lambda: f"try{next(ids)}", "boot1", **options
+            self.store,
+            self.spool,
+            self.orders,
+            self.listener,
+            lambda: f"try{next(ids)}",
+            MachineIdentity("machine1", "boot1"),
+            **options,
         )
         self.context = context
 
@@ -125,7 +132,7 @@ def texts(records: list[Record]) -> list[str]:
 async def test_hello_has_the_state_of_the_store(agent: Agent, server: ScriptedServer) -> None:
     async with agent.connected(server) as (line, _):
         hello = await line.greet()
-        assert hello == Hello([1], "instance1", ["try1"], "boot1", hello.agent, 0, 1, 0, 0)
+        assert hello == Hello([1], "instance1", ["try1"], "boot1", hello.agent, 0, 1, 0, 0, machine_id="machine1")
         agent.put("a")
         assert (await line.take()).number == 1
         await agent.acknowledged()

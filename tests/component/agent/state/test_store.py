@@ -51,12 +51,14 @@ def test_instance_stays_with_the_file_and_notes_are_replaced(tmp_path: Path) -> 
         assert store.read_note(Note) == Note("b")
 
 
-def test_attempts_are_bounded(tmp_path: Path) -> None:
+def test_attempts_are_bounded_and_none_of_them_is_forgotten(tmp_path: Path) -> None:
     with closing(opened(tmp_path)) as store:
         for number in range(MAX_ATTEMPTS + 5):
             attempts = store.add_attempt(f"a{number}")
-        assert len(attempts) == MAX_ATTEMPTS
-        assert attempts[:2] == [f"a{MAX_ATTEMPTS + 4}", f"a{MAX_ATTEMPTS + 3}"]
+        # A server may have stored any of them, also the oldest. The newest is repeated.
+        assert attempts == [f"a{number}" for number in reversed(range(MAX_ATTEMPTS))]
+        store.drop_attempt(attempts[0])
+        assert store.add_attempt("new") == ["new", *attempts[1:]]
 
 
 def test_number_of_a_received_record_only_grows(tmp_path: Path) -> None:
@@ -193,6 +195,34 @@ def test_acknowledged_records_are_kept_for_the_horizon_and_no_longer(tmp_path: P
         assert spool.number_range() == (2, 3)
         assert spool.begin_session("a", 2, 0, 60.0, "") == 1
         assert [record.number for record in spool.next_batch(1, 10, 1000)] == [2, 3]
+
+
+@pytest.mark.parametrize("jump_s", [3600.0, 40 * 86_400.0])
+def test_clock_that_is_set_deletes_no_acknowledged_record_before_a_horizon_has_passed(
+    tmp_path: Path, jump_s: float
+) -> None:
+    clock = ManualClock()
+    with closing(LocalStore.open(tmp_path, lambda: "one", clock)) as store:
+        spool = Spool(store, SpoolLimits())
+        for _ in range(3):
+            spool.put("event", b"1", Importance.EVENT)
+        spool.begin_session("a", 1, 0, 600.0, "")
+        spool.next_batch(0, 10, 1000)
+        clock.advance(1000)
+        spool.acknowledge(1)
+        clock.set_ahead(jump_s)
+        spool.acknowledge(2)
+        assert spool.number_range() == (1, 3)
+        # Those that were acknowledged by a clock that was behind look old after its correction.
+        clock.set_back(2 * jump_s)
+        spool.acknowledge(3)
+        clock.set_ahead(jump_s)
+        clock.advance(599)
+        spool.acknowledge(3)
+        assert spool.number_range() == (1, 3)
+        clock.advance(2)
+        spool.acknowledge(3)
+        assert spool.number_range() == (2, 3), "the second was acknowledged in the future"
 
 
 def test_file_shrinks_when_its_records_are_deleted(tmp_path: Path) -> None:

@@ -33,19 +33,38 @@ TABLES = (
         epoch           {int} NOT NULL,  -- incremented each time the node connects
         server          TEXT,            -- the server it is connected to; NULL if it is not connected
         instance        TEXT NOT NULL,   -- of the node's local store
-        attempt         TEXT NOT NULL,   -- the node's own id of this connection attempt: a process that does not know it is a clone
+        attempts        TEXT NOT NULL,   -- JSON: the node's own ids of its last connection attempts, newest first; copies lack them
+        machine_id      TEXT NOT NULL,   -- as the machine says; empty if it has none that lasts
+        machine         TEXT NOT NULL,   -- its name in session_machine, if it had one before an operator chose it
         address         TEXT NOT NULL,
         boot_id         TEXT NOT NULL,
         agent           TEXT NOT NULL,
         connected_at    {int} NOT NULL,
         disconnected_at {int},
         lost            {int} NOT NULL,  -- records the node had to drop
-        clone_at        {int},           -- when another machine connected with the same identity
-        clone_address   TEXT
+        held_at         {int}            -- since when no machine gets orders, because several use the certificate
     ){strict}
     """,
     "CREATE INDEX session_server ON session (server) WHERE server IS NOT NULL",
     "CREATE INDEX session_connected ON session (connected_at)",
+    "CREATE INDEX session_held ON session (held_at) WHERE held_at IS NOT NULL",
+    """
+    CREATE TABLE session_machine (       -- machines that use a node's certificate and are not the node at present
+        node       TEXT NOT NULL REFERENCES node (name),
+        machine    TEXT NOT NULL,        -- its name for operators
+        instance   TEXT NOT NULL,
+        attempts   TEXT NOT NULL,
+        machine_id TEXT NOT NULL,
+        boot_id    TEXT NOT NULL,
+        address    TEXT NOT NULL,
+        agent      TEXT NOT NULL,
+        given      {int},                -- the highest number of its records; NULL if not known
+        first_at   {int} NOT NULL,
+        last_at    {int} NOT NULL,
+        refused_at {int},                -- when an operator chose another machine
+        PRIMARY KEY (node, machine)
+    ){strict}
+    """,
     """
     CREATE TABLE session_stream (
         node     TEXT NOT NULL REFERENCES node (name),

@@ -114,6 +114,23 @@ def test_run_of_a_failing_module_says_which_and_exits_1(root: Path) -> None:
     assert "runcmd: failed" in status.stdout
 
 
+def test_line_of_mounts_that_is_not_written_shows_in_the_status_and_the_exit_code(root: Path) -> None:
+    lines = "[shared, /mnt/shared, virtiofs, nofail, '0', '0'], [a, /b, c, d, e, f, g], [{wrong: kind}, /x]"
+    (root / SEED / "user-data").write_text(f"#cloud-config\nmounts: [{lines}]\nbogus_key: 1\n")
+    assert precast("run", "--root", str(root)).returncode == 1
+    fstab = (root / "etc/fstab").read_text()
+    assert fstab == "shared\t/mnt/shared\tvirtiofs\tnofail,x-precast-boot\t0\t0\n"
+    status = precast("status", "--root", str(root))
+    assert status.returncode == 1
+    assert (
+        "mounts: failed: some entries of mounts and swap failed, the others were applied: line 2 of mounts"
+        in status.stdout
+    )
+    assert "line 3 of mounts" in status.stdout
+    # Keys that are not used show too, though the boot is complete without them.
+    assert "warning: bogus_key: is not a known key" in status.stdout
+
+
 def test_run_with_given_user_data_asks_no_source_for_it(root: Path) -> None:
     done = precast(
         "run",

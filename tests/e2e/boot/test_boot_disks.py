@@ -104,6 +104,14 @@ def test_partition_with_another_behind_it_stays(tmp_path: Path, disk: LoopDisk) 
     assert loop_disk.run("sfdisk", "-d", disk.device) == before
 
 
+def test_device_to_grow_that_is_missing_is_named(machine: DiskMachine) -> None:
+    config = {"growpart": {"devices": ["/", "/dev/none1", "/no/such/place"]}}
+    done = seeded(machine, config, f"{BOOT}; {BOOT.replace('boot run', 'boot status').partition(' --')[0]}")
+    for path in ("/dev/none1", "/no/such/place"):
+        told = f"  warning: growpart: {path} is neither a device nor a directory where one is mounted, so it is not grown\n"
+        assert done.stdout.count(told) == 2, done.stdout + done.stderr
+
+
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[DiskMachine]:
     """A machine with a whole disk as its root, so that there is nothing to grow."""

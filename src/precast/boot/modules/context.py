@@ -97,6 +97,10 @@ class ModuleContext:
         status = safe_reads.find_status(safe_reads.node_parents(self.machine), path, is_followed=True)
         return status is not None and stat.S_ISREG(status.st_mode)
 
+    def is_block_device(self, path: str) -> bool:
+        status = safe_reads.find_status(safe_reads.node_parents(self.machine), path, is_followed=True)
+        return status is not None and stat.S_ISBLK(status.st_mode)
+
     def list_names(self, path: str, pattern: str = "*") -> list[str]:
         """Return the names in a directory below the root that match a shell pattern; empty if there is no directory."""
         names = safe_reads.list_names(safe_reads.node_parents(self.machine), path)

@@ -11,7 +11,7 @@ from precast.base.errors import PrecastError
 from precast.boot.modules import issues, services
 from precast.boot.modules.context import ModuleContext
 from precast.boot.modules.contract import Module, Predecessor, Stage
-from precast.boot.modules.mounts import format_partition_path, resolve_device
+from precast.boot.modules.device_names import format_partition_path, resolve_disk
 from precast.boot.modules.outcomes import ModuleOutcome
 from precast.boot.modules.schema import Either, Fields, Flag, Items, Number, Table, Text
 
@@ -44,7 +44,7 @@ def _apply_all(context: ModuleContext, key: str, entries: Sequence[tuple[str, An
 
 
 def _partition_disk(context: ModuleContext, name: str, entry: Mapping[str, Any]) -> None:
-    disk = resolve_device(name, context.config.get("device_aliases", {}))
+    disk = resolve_disk(name, context.config.get("device_aliases", {}))
     layout = entry.get("layout", False)
     if layout is False:
         return
@@ -119,7 +119,7 @@ def make_file_systems(context: ModuleContext) -> ModuleOutcome:
 
 
 def _make_file_system(context: ModuleContext, name: str, entry: Mapping[str, Any]) -> None:
-    disk = resolve_device(name, context.config.get("device_aliases", {}))
+    disk = resolve_disk(name, context.config.get("device_aliases", {}))
     kind, label = entry.get("filesystem", ""), entry.get("label") or ""
     target = _choose_target(context, disk, entry.get("partition", "none"), kind, label)
     if target is None:

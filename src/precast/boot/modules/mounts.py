@@ -1,5 +1,8 @@
 """mounts and swap: write lines of fstab, and on the machine itself mount them immediately.
 
+The lines are those of cloud-init (`tests/differential/boot/test_mounts.py` compares them). A line for a device that does not exist is
+written too: the device may come later. A line that cannot be written, and a mount that fails without `nofail`, is a failure of the module.
+
 An option of ours marks the lines that an earlier boot wrote; they are replaced, and all other lines stay. The module writes the lines
 itself instead of using the resource type mount: swap has no mount point, and fstab is also written below a root without programs.
 """
@@ -7,138 +10,127 @@ itself instead of using the resource type mount: swap has no mount point, and fs
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from precast.base.errors import PrecastError
-from precast.boot.modules import services
+from precast.boot.modules import issues, services
 from precast.boot.modules.context import ModuleContext
 from precast.boot.modules.contract import ROOT_FILES_WRITTEN, Module, Predecessor, Stage
+from precast.boot.modules.device_names import find_mount_source, is_remote
 from precast.boot.modules.outcomes import ModuleOutcome
-from precast.boot.modules.schema import Either, Fields, Items, Number, Table, Text, ValueSchema
+from precast.boot.modules.schema import INVALID, Either, Fields, Items, Number, Table, Text, ValueSchema
 from precast.resources.files import safe_reads
 
 FSTAB = "/etc/fstab"
 MARK = "x-precast-boot"
+_CLOUD_INIT_MARK = "comment=cloudconfig"  # cloud-init may have booted the machine from which the image was made
 DEFAULTS = (None, None, "auto", "defaults,nofail", "0", "2")
 _FREE_SPACE_DIVISOR = 4  # swap of automatic size takes at most this fraction of the free space
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
-def resolve_device(name: str, aliases: Mapping[str, str]) -> str:
-    """Return the path of a device from an alias or a bare name; anything that fstab accepts is returned unchanged."""
-    base, dot, number = name.partition(".")
-    if base in aliases and dot and number.isdecimal():
-        return format_partition_path(aliases[base], int(number)) if int(number) else aliases[base]
-    name = aliases.get(name, name)
-    if name.startswith("/") or ":" in name or "=" in name or name in ("none", "tmpfs", "overlay"):
-        return name
-    return f"/dev/{name}"
-
-
-def format_partition_path(disk: str, number: int) -> str:
-    """Return the path of a disk's partition; links below /dev/disk have their own suffix."""
-    if disk.startswith("/dev/disk/"):
-        return f"{disk}-part{number}"
-    return f"{disk}p{number}" if disk[-1:].isdigit() else f"{disk}{number}"
-
-
-def run(context: ModuleContext) -> ModuleOutcome:
-    """Write fstab and mount its lines. Raises UnavailableError BOOT-201 and InputError BOOT-200 for swap, after the mounts."""
-    config = context.config
-    aliases = config.get("device_aliases", {})
-    lines = [fields for entry in config.get("mounts", []) if (fields := _complete_fields(context, entry, aliases))]
-    problem: PrecastError | None = None
-    swap = None
-    try:
-        swap = _make_swap(context, config["swap"]) if "swap" in config else None
-    except PrecastError as error:
-        problem = error  # raised at the end, so that the mounts are still made
-    if swap:
-        lines.append((swap, "none", "swap", "sw", "0", "0"))
-    entries = config.get("mounts", [])
-    removed = {resolve_device(entry[0], aliases) for entry in entries if len(entry) > 1 and entry[1] is None}
-    has_changed = _write_fstab(context, lines, removed)
-    for fields in lines:
-        if fields[1].startswith("/"):
-            context.make_directories(fields[1])
-    if not context.machine.root:
-        if has_changed:
-            services.reread_units(context)
-        _mount(context, lines)
-    if problem is not None:
-        raise problem
-    return context.outcome
-
-
 _FstabLine = tuple[str, str, str, str, str, str]
 
 
-def _complete_fields(context: ModuleContext, entry: Sequence[Any], aliases: Mapping[str, str]) -> _FstabLine | None:
-    """Return the six fields of a line, completed by the defaults; None if the line must not be written."""
-    defaults = context.config.get("mount_default_fields", list(DEFAULTS))
-    padded = [*entry, *[None] * (6 - len(entry))][:6]
-    completed = [
-        field if field not in (None, "None") else default
-        for field, default in zip(padded, [*defaults, *DEFAULTS[len(defaults) :]], strict=False)
-    ]
-    if len(entry) > 1 and entry[1] is None:
-        return None
-    name, mount_point = completed[0], completed[1]
-    if not name or not mount_point:
-        context.warn(f"mounts: {list(entry)} lacks a mount point, so it is skipped")
-        return None
-    path = resolve_device(str(name), aliases)
-    if not context.machine.root and path.startswith("/dev/") and not Path(path).exists() and "/" not in str(name):
-        context.warn(f"mounts: the device {path} does not exist, so it is skipped")
-        return None
-    if mount_point != "none" and not str(mount_point).startswith("/"):
-        context.warn(f"mounts: {mount_point!r} is not an absolute path, so it is skipped")
-        return None
-    _, _, fstype, options, dump, passes = (str(field) for field in completed)
-    return path, str(mount_point), fstype, options, dump, passes
+def run(context: ModuleContext) -> ModuleOutcome:
+    """Write fstab and mount its lines. Raises UnavailableError BOOT-203 after the others if a line could not be written or mounted."""
+    failures: list[str] = []
+    lines = _complete_lines(context, failures)
+    swap = _make_swap(context, context.config["swap"], failures) if "swap" in context.config else None
+    if swap:
+        lines.append((swap, "none", "swap", "sw", "0", "0"))
+    has_changed = _write_fstab(context, lines)
+    for fields in lines:
+        if fields[1].startswith("/"):
+            context.make_directories(_unescape(fields[1]))
+    if not context.machine.root:
+        if has_changed:
+            services.reread_units(context)
+        _mount(context, lines, failures)
+    if failures:
+        raise issues.SOME_FAILED.error(what="mounts and swap", failures="; ".join(failures))
+    return context.outcome
 
 
-def _write_fstab(context: ModuleContext, lines: Sequence[_FstabLine], removed: set[str]) -> bool:
+def _complete_lines(context: ModuleContext, failures: list[str]) -> list[_FstabLine]:
+    """Return the lines to write. An entry without a mount point removes the earlier entries for its device, as in cloud-init."""
+    lines: list[_FstabLine] = []
+    for number, entry in enumerate(context.config.get("mounts", []), 1):
+        if not entry:
+            failures.append(f"line {number} of mounts is not a list of up to six fields, so it is not written")
+            continue
+        source = find_mount_source(context, entry[0], context.config.get("device_aliases", {}))
+        fields = _complete_fields(source, entry, context.config.get("mount_default_fields", list(DEFAULTS)))
+        if fields is None:
+            lines = [line for line in lines if line[0] != source]
+        else:
+            lines.append(fields)
+    return lines
+
+
+def _complete_fields(source: str, entry: Sequence[Any], defaults: Sequence[Any]) -> _FstabLine | None:
+    """Return the six fields of a line, completed by the defaults; None if there is no mount point."""
+    given = [source, *entry[1:], *[None] * (6 - len(entry))]
+    defaults = [*defaults, *DEFAULTS[len(defaults) :]]
+    completed = [default if field in (None, "None") else field for field, default in zip(given, defaults, strict=True)]
+    if completed[1] is None:
+        return None
+    if given[3] is None and completed[3] == DEFAULTS[3] and is_remote(source):
+        completed[3] = f"{completed[3]},_netdev"  # the type alone does not tell systemd that the network must be up
+    _, mount_point, fstype, options, dump, passes = (str(field) for field in completed)
+    return source, mount_point, fstype, options, dump, passes
+
+
+def _write_fstab(context: ModuleContext, lines: Sequence[_FstabLine]) -> bool:
     """Replace the lines that an earlier boot wrote by these lines. Returns whether fstab changed."""
     present = context.read_text(FSTAB).splitlines()
-    mount_points = {fields[1] for fields in lines if fields[1] != "none"}
-    kept = [line for line in present if not _is_replaced(line, mount_points, removed)]
+    mount_points = {_escape(fields[1]) for fields in lines if fields[1].startswith("/")}
+    kept = [line for line in present if not _is_replaced(line, mount_points)]
     new = ["\t".join(map(_escape, (*fields[:3], f"{fields[3]},{MARK}", *fields[4:]))) for fields in lines]
     text = "\n".join([*kept, *new]) + "\n"
     return [*kept, *new] != present and context.write(FSTAB, text.encode(errors="surrogateescape"))
 
 
-def _is_replaced(line: str, mount_points: set[str], removed: set[str]) -> bool:
+def _is_replaced(line: str, mount_points: set[str]) -> bool:
     fields = line.split()
     if len(fields) < 3 or fields[0].startswith("#"):
         return False
-    is_ours = len(fields) > 3 and MARK in fields[3].split(",")
-    return is_ours or fields[1] in mount_points or fields[0] in removed
+    is_ours = len(fields) > 3 and bool({MARK, _CLOUD_INIT_MARK}.intersection(fields[3].split(",")))
+    return is_ours or fields[1] in mount_points
 
 
 def _escape(field: str) -> str:
-    return re.sub(r"[ \t\n\\]", lambda match: f"\\{ord(match[0]):03o}", field)
+    """Escape blanks as fstab requires. A backslash stays: whoever writes fstab's own escapes means them."""
+    return re.sub(r"[ \t\n]", lambda match: f"\\{ord(match[0]):03o}", field)
 
 
-def _mount(context: ModuleContext, lines: Sequence[_FstabLine]) -> None:
-    """Mount the lines that are not mounted yet. A mount that fails is a warning, and the next one is tried."""
-    for _, mount_point, fstype, options, *_ in lines:
-        if fstype == "swap" or "noauto" in options.split(",") or _is_mounted(context, mount_point):
+def _unescape(field: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)
+
+
+def _mount(context: ModuleContext, lines: Sequence[_FstabLine], failures: list[str]) -> None:
+    """Mount the lines that are not mounted yet. A mount that fails does not prevent the next; with nofail it is a warning."""
+    for source, mount_point, fstype, options, *_ in lines:
+        is_wanted = fstype != "swap" and mount_point.startswith("/") and "noauto" not in options.split(",")
+        if not is_wanted or _is_mounted(context, mount_point):
             continue
-        result = context.run(["mount", mount_point], deadline_s=120)
-        if not context.is_dry_run and not _is_mounted(
-            context, mount_point
-        ):  # with nofail, mount succeeds without a device
-            reason = " ".join(result.output.split()) or "the device does not exist"
-            context.warn(f"mounts: {mount_point} is not mounted: {reason}")
+        result = context.run(["mount", _unescape(mount_point)], deadline_s=120)
+        if context.is_dry_run or _is_mounted(context, mount_point):
+            continue
+        reason = " ".join(result.output.split()) or f"the device {source} does not exist"  # nofail: mount is silent
+        text = f"{mount_point} is not mounted: {reason}"
+        if "nofail" in options.split(","):
+            context.warn(f"mounts: {text}")
+        else:
+            failures.append(text)
     if any(fields[2] == "swap" for fields in lines):
         _use_swap(context)
 
 
 def _is_mounted(context: ModuleContext, mount_point: str) -> bool:
-    text = (context.read("/proc/mounts") or b"").decode(errors="replace")
-    return _escape(mount_point.rstrip("/") or "/") in {line.split()[1] for line in text.splitlines()}
+    text = (context.read("/proc/mounts") or b"").decode(errors="surrogateescape")
+    wanted = _unescape(mount_point).rstrip("/") or "/"
+    return wanted in {_unescape(line.split()[1]) for line in text.splitlines()}
 
 
 def _use_swap(context: ModuleContext) -> None:
@@ -163,13 +155,14 @@ def parse_size(text: Any) -> int | None:
     return int(float(match[1]) * _UNITS[match[2]]) if match else None
 
 
-def _make_swap(context: ModuleContext, settings: Mapping[str, Any]) -> str | None:
+def _make_swap(context: ModuleContext, settings: Mapping[str, Any], failures: list[str]) -> str | None:
+    """Make the swap file unless it exists, and return its path; None without one. A failure must not prevent the mounts."""
     path: str = settings.get("filename", "/swap.img")
     requested = settings.get("size", 0)
     size = _choose_swap_size(context) if requested == "auto" else parse_size(requested)
     limit = parse_size(settings["maxsize"]) if "maxsize" in settings else None
     if size is None:
-        context.warn(f"swap.size: {requested!r} is not a size; write auto, or a number with K, M or G")
+        failures.append(f"swap.size: {requested!r} is not a size; write auto, or a number with K, M or G")
         return None
     size = size if limit is None else min(size, limit)
     if size <= 0:
@@ -178,12 +171,16 @@ def _make_swap(context: ModuleContext, settings: Mapping[str, Any]) -> str | Non
         directory = path.rpartition("/")[0]
         # The programs that make it follow links, and whoever puts one there could have any file overwritten.
         if (reason := safe_reads.find_distrust(safe_reads.node_parents(context.machine), directory)) is not None:
-            context.warn(f"the swap file {path} is not made: {reason}")
+            failures.append(f"the swap file {path} is not made: {reason}")
             return None
-        context.require_programs(f"making the swap file {path}")
-        context.make_directories(directory)
         argv = ["/bin/sh", "-c", _SWAP, "sh", path, str(max(1, size >> 20))]
-        context.must_run(argv, what=f"make the swap file {path} of {size >> 20} MiB", deadline_s=600)
+        try:
+            context.require_programs(f"making the swap file {path}")
+            context.make_directories(directory)
+            context.must_run(argv, what=f"make the swap file {path} of {size >> 20} MiB", deadline_s=600)
+        except PrecastError as error:
+            failures.append(error.message)
+            return None
     return path
 
 
@@ -215,7 +212,10 @@ class _Field(ValueSchema):
 
 
 class _Fields(ValueSchema):
-    """A line of fstab as a list. An empty field is meaningful: it takes the default."""
+    """A line of fstab as a list. An empty field is meaningful: it takes the default.
+
+    A line that cannot be used stays as an empty list, so that the module fails for it instead of leaving it out.
+    """
 
     name = "a list of up to six fields"
 
@@ -223,11 +223,15 @@ class _Fields(ValueSchema):
         if isinstance(value, str):
             value = value.split()
         if not isinstance(value, list) or not value or value[0] is None or len(value) > 6:
-            return self.reject(value, path, findings)
-        return [_Field().clean(field, (*path, index), findings) for index, field in enumerate(value)]
+            self.reject(value, path, findings, "write device, mount point, type, options, dump, pass")
+            return []
+        fields = [_Field().clean(field, (*path, index), findings) for index, field in enumerate(value)]
+        return [] if INVALID in fields else fields
 
 
-class _Defaults(_Fields):
+class _Defaults(ValueSchema):
+    name = "a list of up to six fields"
+
     def clean(self, value: Any, path: Any, findings: Any) -> Any:
         if not isinstance(value, list) or len(value) > 6:
             return self.reject(value, path, findings)

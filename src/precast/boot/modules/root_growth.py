@@ -86,6 +86,9 @@ def measure_free_bytes(partition: BlockDevice) -> int:
 def _grow_partition(context: ModuleContext, path: str) -> None:
     """Grow a partition into the free space after it. The size is compared afterwards, because a table may have a limit of its own."""
     partition = find_block_device(context, path)
+    if path != "/" and (partition is None or not context.is_block_device(partition.device)):
+        context.warn(f"growpart: {path} is neither a device nor a directory where one is mounted, so it is not grown")
+        return
     if partition is None or not partition.disk or measure_free_bytes(partition) <= _SLACK_BYTES:
         return
     what = f"partition {partition.number} of {partition.disk}"

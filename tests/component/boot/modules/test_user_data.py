@@ -91,7 +91,7 @@ def test_mounts_are_written_although_swap_cannot_be_made(
     run_document: Callable[[str], tuple[scratch.ScratchRun, Path]],
 ) -> None:
     ran, root = run_document("disks.yaml")
-    assert "making the swap file /swap.img is not possible below" in ran.errors["mounts"].message
+    assert "making the swap file /swapfile is not possible below" in ran.errors["mounts"].message
     lines = [line.split("\t")[:4] for line in text(root, "/etc/fstab").splitlines()]
     assert ["10.0.0.5:/export", "/mnt/nfs", "nfs4", "_netdev,nofail,x-precast-boot"] in lines
     assert ["LABEL=data", "/data", "xfs", "defaults,noatime,x-precast-boot"] in lines

@@ -214,5 +214,5 @@ def test_swap_file_is_not_made_where_another_user_could_put_a_link(root: Path) -
     (root / "home/eve/swap").symlink_to("/etc/cron.d/new")
     os.lchown(root / "home/eve/swap", 1234, 1234)
     ran = scratch.run({"swap": {"filename": "/home/eve/swap", "size": "1M"}}, root, only=("mounts",))
-    assert "the swap file /home/eve/swap is not made: /home/eve belongs to user 1234" in ran.warnings
+    assert "the swap file /home/eve/swap is not made: /home/eve belongs to user 1234" in ran.errors["mounts"].message
     assert not (root / "etc/cron.d").exists()

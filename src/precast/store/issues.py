@@ -147,6 +147,36 @@ BACKUP_NEWER = Issue(
     "{path} was made by a newer Precast (schema {found}, this program has {known})",
     "install a newer Precast, then restore",
 )
+BACKUP_ENCRYPTED = Issue(
+    "STORE-036",
+    Kind.INPUT,
+    "{path} is encrypted",
+    "give its passphrase with --passphrase-file, or the key of a recipient with --identity",
+)
+WRONG_BACKUP_KEY = Issue(
+    "STORE-037",
+    Kind.INPUT,
+    "{path} is encrypted to another passphrase or recipient",
+    "look for the key or passphrase that was used when it was taken; nothing was restored",
+)
+BAD_BACKUP_KEY = Issue(
+    "STORE-038",
+    Kind.INPUT,
+    "cannot use the key {key}: {reason}",
+    "a recipient is age1…, an identity is a file that `precast db keygen` or `age-keygen` wrote; give them exactly",
+)
+NO_BACKUP_KEY = Issue(
+    "STORE-039",
+    Kind.INPUT,
+    "a backup with the keys of the site is always encrypted, and nothing says to whom",
+    "give --recipient or --passphrase-file; or leave the keys out with --without-keys",
+)
+UNKNOWN_OWNER = Issue(
+    "STORE-040",
+    Kind.INPUT,
+    "the user {name} owns the backed up {what}, and does not exist on this machine",
+    "create the user first, or restore as the user who will own everything",
+)
 NOT_EMPTY = Issue(
     "STORE-034",
     Kind.CONFLICT,

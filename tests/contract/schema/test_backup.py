@@ -80,7 +80,8 @@ def read_everything() -> Transaction[dict[str, list[Row]]]:
 
 async def test_restored_database_equals_the_one_backed_up(filled: Database, empty: Database, tmp_path: Path) -> None:
     taken = await backup.take(filled, tmp_path / "backup")
-    assert taken == {
+    assert taken.files == {}
+    assert taken.counts == {
         **{table.name: 0 for table in TABLES},
         "work_item": 250,
         "work_dead": 1,

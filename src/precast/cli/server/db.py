@@ -2,27 +2,25 @@
 
 import argparse
 import asyncio
-import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
 
 from precast.app.settings import ServerSettings
 from precast.base.errors import PrecastError
-from precast.base.files import new_file
 from precast.cli.console.output import format_time, print_json, print_table
 from precast.cli.console.parser import declare_exits
 from precast.cli.console.settings import add_settings, load_settings
+from precast.cli.server import backup
+from precast.cli.server.database import opened_at
 from precast.store import issues
 from precast.store.engine import location
-from precast.store.engine.connect import connect
 from precast.store.engine.database import Database
-from precast.store.engine.location import Location, SqliteLocation
+from precast.store.engine.location import Location
 from precast.store.queue.kinds import DeadLetter, WaitingItem, WorkKind
 from precast.store.queue.queue import WorkQueue
-from precast.store.schema import backup
 from precast.store.schema.check import Finding, Level, inspect
 from precast.store.schema.schema import Schema
 
@@ -34,9 +32,9 @@ Command = Callable[[argparse.Namespace], Coroutine[None, None, int]]
 def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
 
-    def add(name: str, command: Command, summary: str) -> argparse.ArgumentParser:
+    def add(name: str, command: Command, summary: str, *settings: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=summary, description=summary)
-        add_settings(added, ServerSettings, "data", "database")
+        add_settings(added, ServerSettings, "data", "database", *settings)
         added.add_argument("--json", action="store_true", help="print one JSON document")
         added.set_defaults(run=lambda args: asyncio.run(command(args)))
         return added
@@ -51,10 +49,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         add("check", _check, "check for damage, settings that can lose data, and an incompatible schema"),
         {1: "the check found a problem that must be repaired"},
     )
-    backup_parser = add("backup", _backup, "write all data into one new file, while servers may run")
-    backup_parser.add_argument("file", metavar="FILE", type=Path)
-    restore_parser = add("restore", _restore, "fill a new, empty database from a backup of SQLite or PostgreSQL")
-    restore_parser.add_argument("file", metavar="FILE", type=Path)
+    summary = "write the database and the keys of the site into one new, encrypted file, while servers may run"
+    backup.add_backup_options(add("backup", backup.back_up, summary, "signer"))
+    summary = (
+        "fill a new, empty database from a backup of SQLite or PostgreSQL, and put the keys of the site in their place"
+    )
+    backup.add_restore_options(add("restore", backup.restore, summary, "signer"))
+    summary = "create a key pair for backups: the private key into a new file, the public key is printed"
+    keygen = commands.add_parser("keygen", help=summary, description=summary)
+    keygen.add_argument("file", metavar="FILE", type=Path)
+    keygen.add_argument("--json", action="store_true", help="print one JSON document")
+    keygen.set_defaults(run=backup.keygen)
     work = add("work", _work, "show the work queue: how many items wait, are claimed, or are dead letters")
     choice = work.add_mutually_exclusive_group()
     choice.add_argument("--items", action="store_true", help="list the items that wait or are claimed")
@@ -102,45 +107,6 @@ async def _check(args: argparse.Namespace) -> int:
             hint = f"\n{'':9}hint: {finding.hint}" if finding.hint else ""
             print(f"{finding.level.value:8} {finding.text}{hint}")
     return 1 if any(finding.level is Level.REFUSED for finding in findings) else 0
-
-
-async def _backup(args: argparse.Namespace) -> int:
-    async with _opened(args) as database:
-        counts = await backup.take(database, args.file)
-    _print_counts(args, f"{args.file} contains", counts)
-    return 0
-
-
-async def _restore(args: argparse.Namespace) -> int:
-    target = _location(args)
-    with _new_if_missing(target) as draft:
-        async with _opened_at(draft, may_create=True) as database:
-            counts = await backup.restore(database, args.file)
-    _print_counts(args, f"restored into {target}:", counts)
-    return 0
-
-
-@contextmanager
-def _new_if_missing(target: Location) -> Iterator[Location]:
-    """The database to restore into. A new file gets its name only when it is complete: a failure leaves no file behind, and a
-    database that another process creates meanwhile is not overwritten."""
-    if not isinstance(target, SqliteLocation) or os.path.lexists(target.path):
-        yield target
-        return
-    try:
-        with new_file(target.path) as draft:
-            log, index = (Path(f"{draft}{suffix}") for suffix in ("-wal", "-shm"))
-            try:
-                yield SqliteLocation(draft)
-                if log.exists():
-                    raise issues.IO_FAILED.error(location=target, reason="its log could not be written into the file")
-            finally:
-                log.unlink(missing_ok=True)
-                index.unlink(missing_ok=True)
-    except FileExistsError:
-        raise issues.NOT_EMPTY.error(location=target, table="another process has created it") from None
-    except OSError as error:
-        raise issues.CANNOT_OPEN.error(location=target, reason=error.strerror) from error
 
 
 async def _work(args: argparse.Namespace) -> int:
@@ -207,14 +173,6 @@ async def _print_dead(args: argparse.Namespace, queue: WorkQueue) -> None:
     print_table(["KIND", "KEY", "TRIES", "DIED", "LAST ERROR"], rows)
 
 
-def _print_counts(args: argparse.Namespace, what: str, counts: dict[str, int]) -> None:
-    if args.json:
-        print_json(counts)
-    else:
-        filled = [f"{count} {table}" for table, count in counts.items() if count]
-        print(what, ", ".join(filled) or "no rows")
-
-
 def _text(word: str) -> str:
     """Check that a word of the command line, which may be any bytes, is text that a database can store."""
     try:
@@ -230,18 +188,5 @@ def _location(args: argparse.Namespace) -> Location:
 
 @asynccontextmanager
 async def _opened(args: argparse.Namespace, *, may_create: bool = False) -> AsyncIterator[Database]:
-    async with _opened_at(_location(args), may_create=may_create) as database:
+    async with opened_at(_location(args), may_create=may_create) as database:
         yield database
-
-
-@asynccontextmanager
-async def _opened_at(at: Location, *, may_create: bool = False) -> AsyncIterator[Database]:
-    database = await connect(at, may_create=may_create)
-    try:
-        yield database
-    except asyncio.CancelledError:
-        # Ctrl-C: do not wait for a lock any longer. Uncommitted changes are lost.
-        await database.abandon()
-        raise
-    finally:
-        await database.close()

@@ -177,6 +177,36 @@ OTHER_AUTHORITY = Issue(
     "the database {location} belongs to the authority {known}…, and the signer here has {own}…",
     "restore the keys of that site with `precast db restore --only-keys`, or give the server its own database",
 )
+KEYS_MISSING = Issue(
+    "CA-044",
+    Kind.NOT_FOUND,
+    "the keys of this site are not in {place}: {reason}",
+    "name their directory with --data (`data` in signer.toml for a signer of its own), or leave them out with --without-keys",
+)
+KEYS_UNREADABLE = Issue(
+    "CA-045",
+    Kind.DENIED,
+    "cannot read the keys of this site in {place}: {reason}",
+    "run the command as root, or leave them out with --without-keys",
+)
+KEYS_OF_OTHER_SITE = Issue(
+    "CA-046",
+    Kind.CONFLICT,
+    "the keys in {place} belong to another site than the database {location}",
+    "name the directory and the database of one site with --data and --database",
+)
+KEYS_EXIST = Issue(
+    "CA-047",
+    Kind.CONFLICT,
+    "{place} exists already",
+    "keys are never overwritten: move it away, or restore only the database with --without-keys",
+)
+KEYS_CHANGED = Issue(
+    "CA-048", Kind.UNAVAILABLE, "the authority has changed while the backup was taken", "take the backup again"
+)
+NO_KEYS_IN_BACKUP = Issue(
+    "CA-049", Kind.NOT_FOUND, "{path} contains no keys", "use a backup that was taken without --without-keys"
+)
 BAD_PLACE = Issue(
     "AUTH-008",
     Kind.INPUT,

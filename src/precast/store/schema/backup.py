@@ -1,34 +1,36 @@
 """Backups: one file that both databases can write and read, so that it can also move a site from SQLite to PostgreSQL.
 
-The file is a gzip stream of MessagePack values: a header, then for each table its columns and rows in pages, then an end with
-the counts. A backup is taken on one snapshot beside running servers. The file appears under its name only when it is complete and
-flushed. It is restored in one transaction into an empty database, all of it or nothing. A backup of an older schema is restored into
-that schema, which is then expanded.
+A backup is taken on one snapshot beside running servers. The site's keys follow the rows: what the signer recorded is then at least as
+new as what the database says about it, so no use of a token is forgotten. A file with keys is always encrypted. It is restored in one
+transaction into an empty database, all of it or nothing. A backup of an older schema is restored into that schema, which is then expanded.
 """
 
-import contextlib
-import gzip
-import os
-import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, cast
-
-import msgspec
+from typing import BinaryIO, NamedTuple, Protocol
 
 from precast.base.clock import to_micros
+from precast.base.encryption.keys import Lock, Opener
 from precast.base.errors import ConflictError, InternalError
-from precast.base.files import new_file
 from precast.store import issues
 from precast.store.engine.database import Database
 from precast.store.engine.query import Query, Transaction
+from precast.store.schema.backup_format import (
+    FORMAT,
+    End,
+    FilePart,
+    Header,
+    Page,
+    new_backup,
+    opened_backup,
+    table_of,
+    verify,
+    write_frame,
+)
 from precast.store.schema.schema import Schema
-from precast.store.schema.tables import TABLES, Table
-
-FORMAT = 1
-# No page is nearly this large; a greater length means that the file is damaged.
-MAX_FRAME_BYTES = 256 * 1024 * 1024
+from precast.store.schema.tables import TABLES
 
 READ_FENCE = Query("backup.read_fence", "SELECT last FROM work_fence", postgresql="SELECT last_value FROM work_fence")
 SET_FENCE = Query(
@@ -38,181 +40,128 @@ SET_FENCE = Query(
 )
 
 
-class Header(msgspec.Struct, frozen=True, tag="header"):
-    """The format, origin and schema of the file."""
+class Keys(Protocol):
+    """The files of the site's keys, to be backed up."""
 
-    format: int
-    schema: int
-    taken_at_micros: int
-    source: str
-    fence: int
+    owner: str
 
-
-class Page(msgspec.Struct, frozen=True, tag="page"):
-    """A page of rows of a table."""
-
-    table: str
-    columns: list[str]
-    rows: list[list[Any]]
+    def opened(self) -> AbstractContextManager[Iterator[FilePart]]:
+        """The parts of all files, as they are when it is entered."""
 
 
-class End(msgspec.Struct, frozen=True, tag="end"):
-    """The number of rows of each table: without this frame the file is truncated."""
+class Place(Protocol):
+    """Where a backup is restored to, besides the database."""
+
+    def begin(self, header: Header) -> None:
+        """Begin, or begin again if the transaction is repeated. Raises InputError STORE-040 for an owner that is not known here."""
+
+    def write(self, part: FilePart) -> None:
+        """Write a part of a file of the site's keys."""
+
+
+class Content(NamedTuple):
+    """What a backup contains: the number of rows of each table, and the size of each file of keys."""
 
     counts: dict[str, int]
+    files: dict[str, int]
 
 
-Frame = Header | Page | End
-
-_decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Frame)
-
-
-async def take(database: Database, path: Path) -> dict[str, int]:
-    """Write a backup. Returns the number of rows of each table.
+async def take(
+    database: Database, path: Path, lock: Lock | None = None, keys: Keys | None = None, owner: str = ""
+) -> Content:
+    """Write a backup, encrypted by `lock`. `owner` is the name of the database's owner on this machine.
 
     Raises ConflictError STORE-030 if the file exists, UnavailableError STORE-031 if it cannot be written; then no file is left behind.
     """
+    assert keys is None or lock is not None, "keys are never written in plain text"
     await Schema(database).verify()
-    try:
-        with _new_file(path) as file:
-            return await database.read(_write_tables, database.clock.now(), database.dialect.value, file)
-    except OSError as error:
-        raise issues.BACKUP_UNWRITABLE.error(path=path, reason=error.strerror or error) from error
+    with new_backup(path, lock) as file:
+        counts = await database.read(_write_tables, database.clock.now(), database.dialect.value, file, keys, owner)
+        files = {} if keys is None else _write_keys(keys, file)
+        write_frame(file, End(counts, files))
+    return Content(counts, files)
 
 
-async def restore(database: Database, path: Path) -> dict[str, int]:
-    """Fill an empty database from a backup. Returns the number of rows of each table.
+async def restore(database: Database, path: Path, opener: Opener | None = None, place: Place | None = None) -> Content:
+    """Fill an empty database from a backup, and `place` with the site's keys.
 
     Raises ConflictError STORE-034 if the database has data, InputError STORE-033 if the file is incomplete; then nothing is stored.
     """
     try:
-        with _errors_translated(path):
-            counts = await database.write(_restore_tables, database, path)
+        content = await database.write(_restore_tables, database, path, opener, place)
     except (ConflictError, InternalError):
         # A row that the database refuses may be damaged; only the checksum at the end of the file shows that.
-        _verify(path)
+        verify(path, opener)
         raise
     await Schema(database).expand()
-    return counts
+    return content
 
 
-def _write_tables(now: datetime, source: str, file: BinaryIO) -> Transaction[dict[str, int]]:
+def restore_keys(path: Path, opener: Opener | None, place: Place) -> Content:
+    """Fill `place` with the site's keys alone. Raises what `opened_backup` raises."""
+    files: dict[str, int] = {}
+    with opened_backup(path, opener) as frames:
+        for frame in frames:
+            if isinstance(frame, Header):
+                place.begin(frame)
+            elif isinstance(frame, FilePart):
+                place.write(frame)
+                files[frame.name] = frame.offset + len(frame.data)
+    return Content({}, files)
+
+
+def _write_tables(
+    now: datetime, source: str, file: BinaryIO, keys: Keys | None, owner: str
+) -> Transaction[dict[str, int]]:
     """Write the frames as the pages are read. Only a read transaction may have such a side effect, because it is run once."""
     ((schema,),) = yield Query("backup.schema", "SELECT max(number) FROM schema_migration")()
     ((fence,),) = yield READ_FENCE()
-    _write_frame(file, Header(FORMAT, schema, to_micros(now), source, fence))
+    keys_owner = "" if keys is None else keys.owner
+    write_frame(file, Header(FORMAT, schema, to_micros(now), source, fence, owner, keys_owner))
     counts = {}
     for table in TABLES:
         counts[table.name] = 0
         page = yield table.first_page(table.page_rows)
         while page:
-            _write_frame(file, Page(table.name, list(table.columns), [list(row) for row in page]))
+            write_frame(file, Page(table.name, list(table.columns), [list(row) for row in page]))
             counts[table.name] += len(page)
             page = yield table.page_after(page[-1], table.page_rows)
-    _write_frame(file, End(counts))
     return counts
 
 
-def _restore_tables(database: Database, path: Path) -> Transaction[dict[str, int]]:
-    with _opened(path) as frames:
+def _write_keys(keys: Keys, file: BinaryIO) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    with keys.opened() as parts:
+        for part in parts:
+            write_frame(file, part)
+            sizes[part.name] = part.offset + len(part.data)
+    return sizes
+
+
+def _restore_tables(database: Database, path: Path, opener: Opener | None, place: Place | None) -> Transaction[Content]:
+    with opened_backup(path, opener) as frames:
         header = next(frames)
-        assert isinstance(header, Header), "_read_frames yields it first"
+        assert isinstance(header, Header), "opened_backup yields it first"
         if header.schema > (known := Schema(database).known):
             raise issues.BACKUP_NEWER.error(path=path, found=header.schema, known=known)
+        if place is not None:
+            place.begin(header)
         yield from Schema(database).apply_pending(header.schema)
         yield from _refuse_filled(database)
-        counts = {table.name: 0 for table in TABLES}
+        content = Content({table.name: 0 for table in TABLES}, {})
         for frame in frames:
             if isinstance(frame, Page):
-                counts[frame.table] += len(frame.rows)
+                content.counts[frame.table] += len(frame.rows)
                 rows = (dict(zip(frame.columns, row, strict=True)) for row in frame.rows)
-                yield _table(frame.table).insert(frame.columns).many(rows)
+                yield table_of(frame.table).insert(frame.columns).many(rows)
+            elif isinstance(frame, FilePart) and place is not None:
+                place.write(frame)
+                content.files[frame.name] = frame.offset + len(frame.data)
         yield SET_FENCE(fence=header.fence)
-    return counts
+    return content
 
 
 def _refuse_filled(database: Database) -> Transaction[None]:
     for table in TABLES:
         if (yield table.first_page(1)):
             raise issues.NOT_EMPTY.error(location=database.location, table=table.name)
-
-
-def _table(name: str) -> Table:
-    return next(table for table in TABLES if table.name == name)
-
-
-def _verify(path: Path) -> None:
-    """Read a file to its end. Raises InputError STORE-033 if it is damaged. A pipe, which can be read only once, is not checked."""
-    if path.is_file():
-        with _errors_translated(path), _opened(path) as frames:
-            for _ in frames:
-                pass
-
-
-@contextlib.contextmanager
-def _errors_translated(path: Path) -> Iterator[None]:
-    """Translate errors of reading a file to issues."""
-    try:
-        yield
-    except (OSError, EOFError, zlib.error) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise issues.BACKUP_UNREADABLE.error(path=path, reason=error.strerror) from error
-        raise issues.BACKUP_BROKEN.error(path=path, reason="it is damaged or truncated") from error
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Iterator[Frame]]:
-    with path.open("rb") as raw, gzip.open(raw) as file:
-        yield _read_frames(cast("BinaryIO", file), path)
-
-
-def _read_frames(file: BinaryIO, path: Path) -> Iterator[Frame]:
-    """Yield the frames of a file, checked: a header of a known format, known tables and columns, and an end with the right counts."""
-    header = _read_frame(file, path)
-    if not isinstance(header, Header):
-        raise issues.BACKUP_BROKEN.error(path=path, reason="it does not begin with the header of a backup")
-    if header.format != FORMAT:
-        raise issues.BACKUP_BROKEN.error(path=path, reason=f"its format {header.format} is not known to this program")
-    yield header
-    counts = {table.name: 0 for table in TABLES}
-    while isinstance(frame := _read_frame(file, path), Page):
-        if frame.table not in counts or not set(frame.columns) <= set(_table(frame.table).columns):
-            raise issues.BACKUP_BROKEN.error(path=path, reason=f"the table {frame.table} is not known to this program")
-        counts[frame.table] += len(frame.rows)
-        yield frame
-    if not isinstance(frame, End) or {**counts, **frame.counts} != counts:
-        raise issues.BACKUP_BROKEN.error(path=path, reason="rows are missing")
-    # Reading to the end makes gzip compare its checksum: only then every byte is known to be intact.
-    if file.read(1):
-        raise issues.BACKUP_BROKEN.error(path=path, reason="there is data after its end")
-
-
-def _write_frame(file: BinaryIO, frame: Frame) -> None:
-    data = msgspec.msgpack.encode(frame)
-    file.write(len(data).to_bytes(4) + data)
-
-
-def _read_frame(file: BinaryIO, path: Path) -> Frame:
-    length = int.from_bytes(file.read(4))
-    if not 0 < length <= MAX_FRAME_BYTES or len(data := file.read(length)) != length:
-        raise issues.BACKUP_BROKEN.error(path=path, reason="it is damaged or truncated")
-    try:
-        frame: Frame = _decoder.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise issues.BACKUP_BROKEN.error(path=path, reason=error) from error
-    return frame
-
-
-@contextlib.contextmanager
-def _new_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a private file (0600) that appears under its name only when all of it is on the disk."""
-    if os.path.lexists(path):
-        raise issues.BACKUP_EXISTS.error(path=path)
-    try:
-        with new_file(path) as draft, draft.open("wb") as raw:
-            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0) as file:
-                yield cast("BinaryIO", file)
-            raw.flush()
-            os.fsync(raw.fileno())
-    except FileExistsError:
-        raise issues.BACKUP_EXISTS.error(path=path) from None

@@ -1,0 +1,145 @@
+"""The keys of a site in its backup: always encrypted, never left out silently, never of another site, restored for their owners."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from precast.store.engine.location import SqliteLocation
+from tests.e2e.identity.separate_signer import SERVER_UID, SIGNER_UID, as_user, missing_tools, separate_site
+from tests.e2e.precast_command import assert_fine, assert_refused, contents, names_in
+from tests.e2e.precast_server import Server, precast, running
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Server:
+    return Server.init(tmp_path / "data")
+
+
+def recipient_in(directory: Path) -> str:
+    ran = precast("db", "keygen", directory / "key", "--json")
+    assert_fine(ran)
+    assert (directory / "key").stat().st_mode & 0o777 == 0o600
+    return str(json.loads(ran.out)["recipient"])
+
+
+def files_in(directory: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        str(path.relative_to(directory)): (path.read_bytes(), path.stat().st_mode)
+        for name in ("authority", "signer")
+        for path in (directory / name).iterdir()
+        if path.name != "lock"
+    }
+
+
+def test_backup_with_keys_is_restored_with_its_modes_and_is_readable_by_its_recipient_only(
+    site: Server, tmp_path: Path
+) -> None:
+    recipient, file, new = recipient_in(tmp_path), tmp_path / "backup", tmp_path / "new" / "data"
+    new.parent.mkdir()
+    taken = precast("db", "backup", "--data", site.data, "--recipient", recipient, file, "--json")
+    assert_fine(taken)
+    assert {"authority/key.pem", "authority/seal-key.pem", "signer/log.jsonl"} <= set(json.loads(taken.out)["keys"])
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert b"PRIVATE KEY" not in file.read_bytes()
+    restore = ("db", "restore", "--data", new, file)
+    assert_refused(precast(*restore), 64, "STORE-036")
+    recipient_in(new.parent)
+    assert_refused(precast(*restore, "--identity", new.parent / "key"), 64, "STORE-037")
+    assert names_in(new.parent) == ["key"]
+    assert_fine(precast(*restore, "--identity", tmp_path / "key"))
+    assert files_in(new) == files_in(site.data)
+    assert contents(SqliteLocation(new / "precast.db")) == contents(SqliteLocation(site.data / "precast.db"))
+    again = precast(
+        "db", "restore", "--data", new, "--database", tmp_path / "x.db", file, "--identity", tmp_path / "key"
+    )
+    assert_refused(again, 73, "CA-047")
+    assert not (tmp_path / "x.db").exists()
+
+
+def test_passphrase_comes_from_a_private_file_or_a_command(site: Server, tmp_path: Path) -> None:
+    secret, file = tmp_path / "passphrase", tmp_path / "backup"
+    secret.write_text("correct horse\n")
+    words = ("db", "backup", "--data", site.data, file, "--passphrase-file", secret)
+    assert_refused(precast(*words), 75, "CA-038")
+    secret.chmod(0o600)
+    assert_fine(precast(*words))
+    command = f"cat {secret}"
+    assert_fine(precast("db", "restore", "--data", tmp_path / "new", file, "--passphrase-command", command))
+    assert files_in(tmp_path / "new") == files_in(site.data)
+
+
+def test_backup_with_keys_is_never_plain_and_never_without_them_silently(site: Server, tmp_path: Path) -> None:
+    file = tmp_path / "backup"
+    assert_refused(precast("db", "backup", "--data", site.data, file), 64, "STORE-039")
+    shutil.move(site.data / "authority", tmp_path / "authority")
+    words = ("db", "backup", "--data", site.data, "--recipient", recipient_in(tmp_path), file)
+    assert_refused(precast(*words), 66, "CA-044")
+    other = Server.init(tmp_path / "other")
+    database = str(site.data / "precast.db")
+    assert_refused(precast("db", "backup", "--data", other.data, "--database", database, file), 73, "CA-046")
+    assert not file.exists()
+    assert_fine(precast("db", "backup", "--data", site.data, "--without-keys", file))
+    ran = precast("db", "restore", "--data", tmp_path / "new", "--only-keys", file)
+    assert_refused(ran, 66, "CA-049")
+
+
+@pytest.mark.parametrize("damage", ["truncated", "changed", "extended"])
+def test_damaged_backup_with_keys_leaves_nothing_behind(site: Server, tmp_path: Path, damage: str) -> None:
+    recipient, file, place = recipient_in(tmp_path), tmp_path / "backup", tmp_path / "place"
+    assert_fine(precast("db", "backup", "--data", site.data, "--recipient", recipient, file))
+    data = file.read_bytes()
+    changed = data[:-100] + bytes([data[-100] ^ 1]) + data[-99:]
+    file.write_bytes({"truncated": data[:-1], "changed": changed, "extended": data + b"x"}[damage])
+    place.mkdir()
+    words = ("db", "restore", "--data", place / "data", file, "--identity", tmp_path / "key")
+    assert_refused(precast(*words), 64, "STORE-033")
+    assert names_in(place) == []
+
+
+def test_keys_alone_are_restored_beside_a_database_that_other_tools_restored(site: Server, tmp_path: Path) -> None:
+    recipient, file = recipient_in(tmp_path), tmp_path / "backup"
+    with running(site):
+        assert_fine(precast("db", "backup", "--data", site.data, "--recipient", recipient, file))
+        site.stop()
+        shutil.rmtree(site.data / "authority")
+        shutil.rmtree(site.data / "signer")
+        assert_refused(precast("server", "init", "--data", site.data), 73, "CA-042")
+        assert_fine(precast("db", "restore", "--data", site.data, "--only-keys", file, "--identity", tmp_path / "key"))
+        site.start()
+        assert site.command("node", "list").code == 0
+
+
+@pytest.mark.skipif(bool(missing_tools()), reason=missing_tools())
+def test_signer_of_another_user_is_backed_up_and_restored_by_root_alone(tmp_path: Path) -> None:
+    recipient = recipient_in(tmp_path)
+    with separate_site() as separate:
+        words: list[str | Path] = [
+            "db",
+            "backup",
+            "--data",
+            separate.server_data,
+            "--signer",
+            separate.socket,
+            "--recipient",
+            recipient,
+        ]
+        environment = {"PRECAST_SIGNER_DATA": str(separate.signer_data)}
+        inside = separate.server_data / "backup"
+        denied = precast(*words, inside, env=environment, prefix=as_user(SERVER_UID, []))
+        assert_refused(denied, 77, "CA-045")
+        file = tmp_path / "backup"
+        assert_fine(precast(*words, file, env=environment))
+        separate.stop_signer()
+        shutil.rmtree(separate.signer_data)
+        shutil.rmtree(separate.server_data)
+        words = ["db", "restore", "--data", separate.server_data, "--signer", separate.socket, file]
+        assert_fine(precast(*words, "--identity", tmp_path / "key", env=environment))
+        owners = {path.stat().st_uid for path in (separate.signer_data, *separate.signer_data.rglob("*"))}
+        assert owners == {SIGNER_UID}
+        owners = {path.stat().st_uid for path in (separate.server_data, *separate.server_data.rglob("*"))}
+        assert owners == {SERVER_UID}
+        separate.start_signer()
+        with running(separate.server) as server:
+            assert server.command("node", "list").code == 0

@@ -37,21 +37,26 @@ class Hostname(NamedTuple):
 
 def find_hostname(context: ModuleContext) -> Hostname | None:
     """Return the configured name of the machine; None if there is none. An invalid name is ignored with a warning."""
-    config = context.config
-    name = config.get("fqdn") or config.get("hostname") or context.get_value(Capability.HOSTNAME)
-    if not name:
+    fqdn = _read_name(context, context.config.get("fqdn"))
+    hostname = _read_name(context, context.config.get("hostname"))
+    platform_name = _read_name(context, context.get_value(Capability.HOSTNAME))
+    full = fqdn or hostname or platform_name
+    if not full:
         return None
-    full = str(name).strip().rstrip(".")
-    if not all(_LABEL.fullmatch(label) for label in full.split(".")) or len(full) > 253:
-        context.warn(f"{name!r} is not a valid host name")
-        return None
-    short = full.partition(".")[0]
-    if config.get("fqdn") and config.get("hostname"):
-        short = str(config["hostname"]).partition(".")[0]
-    if "." not in full and not config.get("fqdn"):
+    short = (hostname or full).partition(".")[0]
+    if "." not in full and not fqdn:
         # The data source's name counts as the full name, even if the configuration sets another short one.
-        full = str(context.get_value(Capability.HOSTNAME) or "").strip().rstrip(".") or full
+        full = platform_name or full
     return Hostname(short, full)
+
+
+def _read_name(context: ModuleContext, name: object) -> str:
+    """Return a name without the dot at its end; empty if there is none, or if it is invalid, with a warning."""
+    text = str(name or "").strip().rstrip(".")
+    if text and (not all(_LABEL.fullmatch(label) for label in text.split(".")) or len(text) > 253):
+        context.warn(f"{name!r} is not a valid host name")
+        return ""
+    return text
 
 
 def set_hostname(context: ModuleContext) -> ModuleOutcome:

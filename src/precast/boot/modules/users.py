@@ -30,8 +30,9 @@ from precast.boot.modules.user_entries import UserEntry, list_user_entries, spli
 from precast.resources import accounts, commands
 
 LOCK = "passwd"
-_NAME = r"[A-Za-z_][A-Za-z0-9_.@-]{0,62}\$?"
-NAME = Text(pattern=_NAME, description="a name of letters and digits that starts with a letter")
+# What Debian's useradd accepts, but for numbers, which are ids, and for the directories . and .. as parts of paths.
+_NAME = r"(?!(?:\.{1,2}|\d+)(?:\s|,|$))[^-+~:,/\s][^:,/\s]{0,62}"
+NAME = Text(pattern=_NAME, description="a name of letters and digits, without a colon, comma, slash or blank")
 LIST = Text(pattern=rf"\s*({_NAME}\s*(,\s*|$))+", description="names with commas between them")
 NAMES = Either(LIST, Items(NAME))
 PATH = Text(pattern=r"/[^:\n]*", description="an absolute path")

@@ -7,6 +7,7 @@ interrupted boot runs the module again.
 import base64
 import binascii
 import functools
+import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -68,7 +69,7 @@ def write(files: Sequence[Mapping[str, Any]], context: ModuleContext) -> ModuleO
 
 
 def _write(context: ModuleContext, file: Mapping[str, Any]) -> None:
-    path = file["path"] if file["path"].startswith("/") else f"/{file['path']}"
+    path = posixpath.normpath(f"/{file['path'].lstrip('/')}")
     content = decode_content(file, _load_content(context, file))
     owner, _, group = file.get("owner", "root:root").partition(":")
     missing = _find_missing_owner(context, owner, group)

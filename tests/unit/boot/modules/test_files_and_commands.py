@@ -216,3 +216,28 @@ def test_swap_file_is_not_made_where_another_user_could_put_a_link(root: Path) -
     ran = scratch.run({"swap": {"filename": "/home/eve/swap", "size": "1M"}}, root, only=("mounts",))
     assert "the swap file /home/eve/swap is not made: /home/eve belongs to user 1234" in ran.errors["mounts"].message
     assert not (root / "etc/cron.d").exists()
+
+
+@AS_ROOT
+def test_file_of_an_owner_that_does_not_exist_is_written_for_root_and_reported(root: Path) -> None:
+    never = {"path": "/etc/never", "content": "x\n", "owner": "nginx:nginx", "permissions": "0640"}
+    ran = write(root, never, {"path": "/etc/group-missing", "owner": "sys:nginx"}, {"path": "/etc/after"})
+    for name in ("never", "group-missing"):
+        assert ((root / "etc" / name).stat().st_uid, (root / "etc" / name).stat().st_gid) == (0, 0)
+    assert ((root / "etc/never").read_text(), (root / "etc/never").stat().st_mode & 0o777) == ("x\n", 0o640)
+    assert (root / "etc/after").exists()
+    told = " ".join(error.message for error in ran.errors.values())
+    assert "/etc/never" in told
+    assert "/etc/group-missing" in told
+    assert "nginx" in told
+
+
+@AS_ROOT
+def test_path_is_normalised_before_its_directories_are_created(root: Path) -> None:
+    assert write(root, {"path": "/opt/x/../y/f", "content": "f"}, {"path": "opt/z//g"}).errors == {}
+    assert sorted(str(path.relative_to(root)) for path in (root / "opt").rglob("*")) == [
+        "opt/y",
+        "opt/y/f",
+        "opt/z",
+        "opt/z/g",
+    ]

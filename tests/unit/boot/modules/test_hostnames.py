@@ -84,3 +84,10 @@ def test_full_name_is_the_data_sources_if_the_configuration_has_only_a_short_one
     scratch.run({"hostname": "web", "manage_etc_hosts": True}, root, only=ONLY, values=values)
     assert (root / "etc/hostname").read_text() == "web\n"
     assert "127.0.1.1 node7.cloud.example web\n" in (root / "etc/hosts").read_text()
+
+
+def test_invalid_name_is_reported_and_the_data_sources_name_stays(root: Path) -> None:
+    config = {"hostname": "${hostname}", "manage_etc_hosts": True}
+    ran = scratch.run(config, root, only=ONLY, values={Capability.HOSTNAME: "node7"})
+    assert (root / "etc/hostname").read_text() == "node7\n"
+    assert "'${hostname}' is not a valid host name" in ran.warnings

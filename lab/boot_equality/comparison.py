@@ -10,6 +10,8 @@ from lab.boot_equality import machines, observations
 from lab.boot_equality.reasons import REASONS, Difference
 from lab.debian_root import CLOUD_PLACE
 
+EQUAL, ON_PURPOSE, NOT_EQUAL = VERDICTS = ("equal", "different on purpose", "not equal")
+
 
 class Comparison(NamedTuple):
     """The differences between two machines that no reason explains, and the reasons for the others."""
@@ -21,7 +23,7 @@ class Comparison(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        return "not equal" if self.unexplained else "different on purpose" if self.reasons else "equal"
+        return NOT_EQUAL if self.unexplained else ON_PURPOSE if self.reasons else EQUAL
 
 
 def compare(base: Path, name: str, user_data: bytes) -> Comparison:

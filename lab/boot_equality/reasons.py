@@ -1,6 +1,6 @@
 """The differences to cloud-init that Precast has on purpose. Each reason says of a difference whether it explains it.
 
-A reason looks at the kind of a difference, never at a document: other documents must meet the same rules.
+A reason looks at the kind of a difference, never at one document: other documents must meet the same rules.
 """
 
 import re
@@ -17,48 +17,109 @@ class Difference(NamedTuple):
     user_data: str
     said: str
 
-    def has_failed(self, module: str) -> bool:
-        """Whether cloud-init said that a module of its own failed."""
-        return re.search(rf"Running module {module.replace('-', '[-_]')} \(.*?failed", self.said) is not None
+    def is_at(self, pattern: str) -> bool:
+        return re.match(pattern, self.path) is not None
+
+    def has_failed(self, *modules: str) -> bool:
+        """Whether cloud-init said that one of these modules of its own failed."""
+        names = "|".join(module.replace("-", "[-_]") for module in modules)
+        return re.search(rf"Running module ({names}) \(.*?failed", self.said) is not None
+
+    def has_key(self, pattern: str) -> bool:
+        """Whether the user data has a top-level key."""
+        return re.search(rf"^({pattern})\s*:", self.user_data, re.MULTILINE) is not None
+
+    @property
+    def heads(self) -> tuple[str, str]:
+        """Kind, mode and owner, without the content."""
+        return self.theirs.partition("\n")[0], self.ours.partition("\n")[0]
 
 
-_ACCOUNTS = re.compile(r"etc/(passwd|shadow|group|gshadow|subuid|subgid)$|home/|\(sudo|(root|home/[^/]+)/\.ssh")
-_LOCALES = re.compile(r"etc/(default/locale|locale\.(gen|conf))$")
-_HOST_NAMES = re.compile(r"\(host name\)|etc/hostname$|etc/ssh/ssh_host_\w+_key\.pub$")
-_APT_KEYS = re.compile(r"etc/apt/(trusted\.gpg\.d|cloud-init\.gpg\.d|keyrings)(/|$)")
-_AUTHORITIES = re.compile(
-    r"etc/ca-certificates\.conf$|usr(/local)?/share/ca-certificates(/|$)|\(certificate authorities\)"
-)
-_CHEF = re.compile(r"(etc|var/(backups|lib|log|cache))/chef(/|$)")
+_ACCOUNTS = r"etc/(passwd|shadow|group|gshadow|subuid|subgid)$|home/|\(sudo|(root|home/[^/]+)/\.ssh"
+_NAMES = r"\(host name\)|etc/hostname$|etc/hosts$|etc/ssh/ssh_host_\w+_key\.pub$"
+_AUTHORITIES = r"etc/ca-certificates\.conf$|usr(/local)?/share/ca-certificates(/|$)|\(certificate authorities\)"
+_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?")
+
+
+def _has_more_members(difference: Difference) -> bool:
+    """Whether both machines have the same groups, and ours has members that the other lacks."""
+    if not difference.is_at(r"etc/g(roup|shadow)$") or not difference.has_key("groups"):
+        return False
+    theirs, ours = ([line.split(":") for line in side.splitlines()] for side in (difference.theirs, difference.ours))
+    return [row[:-1] for row in theirs] == [row[:-1] for row in ours] and all(
+        set(filter(None, row[-1].split(","))) <= set(own[-1].split(",")) for row, own in zip(theirs, ours, strict=True)
+    )
+
+
+def _has_invalid_name(difference: Difference) -> bool:
+    """Whether the user data asks for a host name that no machine can have."""
+    names = re.findall(r"^(?:hostname|fqdn):[ \t]*(\S.*?)\s*$", difference.user_data, re.MULTILINE)
+    return difference.is_at(_NAMES) and not all(
+        _LABEL.fullmatch(label) for name in names for label in name.strip("'\"").split(".")
+    )
+
 
 REASONS: dict[str, Callable[[Difference], bool]] = {
+    "invalid YAML or an include that cannot be fetched does not void the rest": lambda difference: (
+        re.search(r"Failed loading yaml blob|failed stage init", difference.said) is not None
+    ),
     "a user that cannot be created does not prevent the ones after it": lambda difference: (
-        difference.has_failed("users-groups") and bool(_ACCOUNTS.match(difference.path))
+        difference.has_failed("users-groups") and difference.is_at(_ACCOUNTS)
     ),
     "a file that cannot be written, or whose owner is created later, does not prevent the ones after it": lambda difference: (
-        difference.has_failed("write-files") and "write_files" in difference.user_data
+        difference.has_failed("write-files") and difference.has_key("write_files")
     ),
     "a package that cannot be installed does not prevent the others": lambda difference: (
         difference.path == "(packages)"
         and difference.has_failed("package-update-upgrade-install")
         and set(difference.theirs.splitlines()) < set(difference.ours.splitlines())
     ),
-    "the locale is enabled in /etc/locale.gen, as Debian's locale-gen needs it": lambda difference: (
-        difference.has_failed("locale") and bool(_LOCALES.match(difference.path))
+    "a value of another form does not prevent its module": lambda difference: (
+        difference.has_failed("set-hostname", "update-hostname", "update-etc-hosts", "runcmd", "bootcmd", "set-passwords")
     ),
+    "one value counts as a list of one": lambda difference: (
+        difference.is_at(r"(root|home/[^/]+)/\.ssh") and difference.has_key("ssh_authorized_keys")
+    ),
+    "users of this boot become members of groups too": _has_more_members,
+    "an invalid host name is reported, and the data source's name stays": _has_invalid_name,
     "preserve_hostname counts in user data too": lambda difference: (
-        "preserve_hostname" in difference.user_data and bool(_HOST_NAMES.match(difference.path))
+        difference.has_key("preserve_hostname") and difference.is_at(_NAMES)
+    ),
+    "the locale is enabled in /etc/locale.gen, as Debian's locale-gen needs it": lambda difference: (
+        difference.has_failed("locale") and difference.is_at(r"etc/(default/locale|locale\.(gen|conf))$")
+    ),
+    "the keyboard is set without systemd too": lambda difference: (
+        difference.has_failed("keyboard") and difference.is_at(r"etc/default/keyboard$")
     ),
     "an account without a home directory gets none for its keys": lambda difference: (
         difference.ours == "absent"
-        and not difference.path.startswith(("home/", "root/"))
-        and "/.ssh" in difference.path
+        and difference.is_at(r"(?!home/|root/)")
+        and difference.has_key("users")
+        and (difference.is_at(r".*/\.ssh(/authorized_keys)?$") or difference.theirs == "drwxr-xr-x 0:0")
     ),
-    "keys of package sources have other file names, and stay in the form they were given in": lambda difference: bool(
-        _APT_KEYS.match(difference.path)
+    "permissions are set after the owner, and digits without quotes are octal": lambda difference: (
+        difference.has_key("write_files")
+        and difference.heads[0] != difference.heads[1]
+        and difference.theirs.partition("\n")[2] == difference.ours.partition("\n")[2]
+        and re.search(r"permissions: *(?:['\"]?[2467]\d{3}\b|[1-7]\d\d\b)", difference.user_data) is not None
     ),
-    "certificate authorities have a file each, where the administrator's certificates are": lambda difference: bool(
-        _AUTHORITIES.match(difference.path)
+    "public host keys can be read by all, as newer releases write them": lambda difference: (
+        difference.is_at(r"etc/ssh/ssh_host_\w+_key(-cert)?\.pub$")
+        and difference.theirs.replace("-rw-------", "-rw-r--r--") == difference.ours
     ),
-    "the key chef is not supported, and reported": lambda difference: bool(_CHEF.match(difference.path)),
-}
+    "keys of package sources have other file names, and stay in the form they were given in": lambda difference: (
+        difference.is_at(r"etc/apt/(trusted\.gpg\.d|cloud-init\.gpg\.d|keyrings)(/|$)")
+    ),
+    "older keys of apt count beside the image's own": lambda difference: (
+        difference.path == "(package sources)" and difference.has_key("apt_[a-z_]+")
+    ),
+    "certificate authorities have a file each, where the administrator's certificates are": lambda difference: (
+        difference.is_at(_AUTHORITIES)
+    ),
+    "every module runs that has something to do, whatever modules the image or the user data lists": lambda difference: (
+        difference.is_at(r"etc/(wireguard(/|$)|resolv\.conf$)") or difference.has_key("cloud_(init|config|final)_modules")
+    ),
+    "the key chef is not supported, and reported": lambda difference: (
+        difference.is_at(r"(etc|var/(backups|lib|log|cache))/chef(/|$)")
+    ),
+}  # fmt: skip

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from precast.boot.modules import issues
 from precast.boot.modules.context import ModuleContext
 from precast.boot.modules.contract import Module, Predecessor, Stage
 from precast.boot.modules.outcomes import ModuleOutcome
@@ -22,10 +23,10 @@ _OPTIONS = {
 
 
 def set_up(context: ModuleContext) -> ModuleOutcome:
+    """Initialise LXD. Raises UnavailableError BOOT-208 without it: somebody who installs it later must not have it set up by a boot."""
     settings = context.config["lxd"]
     if not context.has_programs or not has_program("lxd", context.machine.root):
-        context.outcome.not_run = "lxd is not installed; add it to packages or to snap"
-        return context.outcome
+        raise issues.NO_PROGRAM.error(what="lxd", program="lxd")
     if "preseed" in settings:
         _preseed(context, settings["preseed"].encode())
     elif "init" in settings:

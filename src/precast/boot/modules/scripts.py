@@ -16,11 +16,19 @@ from precast.boot.modules import issues
 from precast.boot.modules.context import ModuleContext
 from precast.boot.modules.contract import Frequency, Module, ModulePart, Stage
 from precast.boot.modules.outcomes import ModuleOutcome
-from precast.boot.modules.user_commands import RUNCMD, list_predecessors, require_turn, run_program, run_script
+from precast.boot.modules.user_commands import (
+    RUNCMD,
+    USER_SCRIPTS,
+    list_predecessors,
+    require_turn,
+    run_program,
+    run_script,
+)
 from precast.boot.userdata.documents import Script, ScriptKind
 from precast.resources.files import safe_reads
 
 DIRECTORY = "/var/lib/cloud/scripts"
+_NO_SCRIPTS = "there are no scripts of this kind"
 _ScriptFilter = Callable[[ModuleContext, Script], bool]
 
 
@@ -32,8 +40,10 @@ class _Program(NamedTuple):
 def _run(name: str, is_chosen: _ScriptFilter, directory: str, context: ModuleContext) -> ModuleOutcome:
     chosen = [_load_data_script(context, script) for script in context.scripts if is_chosen(context, script)]
     programs = sorted([*chosen, *_list_image_scripts(context, directory)], key=lambda program: program.name)
-    if not programs:
-        context.outcome.not_run = "there are no scripts of this kind"
+    if not programs and name in USER_SCRIPTS:
+        context.outcome.not_run = _NO_SCRIPTS
+    elif not programs:
+        context.outcome.remark = _NO_SCRIPTS  # as in cloud-init, what somebody adds to the directory later is too late
     else:
         require_turn(context, name)
     failed: list[str] = []

@@ -1,4 +1,4 @@
-"""snap: acknowledges assertions and runs snap commands. Without snap, the module does not run and reports that."""
+"""snap: acknowledges assertions and runs snap commands. Without snap the module fails."""
 
 from precast.boot.modules import issues
 from precast.boot.modules.context import ModuleContext
@@ -11,10 +11,10 @@ _DEADLINE_S = 1800.0
 
 
 def run(context: ModuleContext) -> ModuleOutcome:
+    """Run the commands. Raises UnavailableError BOOT-208 without snap: somebody who installs it later must not have them run by a boot."""
     settings = context.config["snap"]
     if not context.has_programs or not has_program("snap", context.machine.root):
-        context.outcome.not_run = "snap is not installed"
-        return context.outcome
+        raise issues.NO_PROGRAM.error(what="snap", program="snap")
     failures: list[str] = []
     assertions = settings.get("assertions", [])
     texts = list(assertions.values()) if isinstance(assertions, dict) else assertions

@@ -117,8 +117,13 @@ def _install_per_program(context: ModuleContext) -> str:
     own = context.instance_directory
     directories = (own.parent.parent / "per-once", own / "per-instance")
     once, instance = (str(directory).removeprefix(context.machine.root) for directory in directories)
-    text = _PER_PROGRAM.format(once=shlex.quote(once), instance=shlex.quote(instance))
+    text = render_per_program(once, instance)
     return context.store_program(f"programs/{_PER.decode()}", text.encode()).rpartition("/")[0]
+
+
+def render_per_program(once: str, instance: str) -> str:
+    """Return the program with the directories of its marks."""
+    return _PER_PROGRAM.format(once=shlex.quote(once), instance=shlex.quote(instance))
 
 
 _STAGES = {"bootcmd": Stage.NETWORK, "runcmd": Stage.FINAL}

@@ -178,19 +178,6 @@ def test_revoked_node_is_disconnected_and_its_status_says_why(site: Site) -> Non
         assert agent.process.poll() is None
 
 
-def test_copy_of_a_machine_is_refused_and_its_status_says_why(site: Site, tmp_path: Path) -> None:
-    with enrolled(site, "web6") as agent:
-        agent.until_settled()
-        agent.stop()
-        subprocess.run(["cp", "-a", agent.root, tmp_path / "copy"], check=True)  # with its pipes, like an image
-        agent.start()
-        agent.until(lambda status: status["connected"] and status["connection"]["epoch"] == 2)
-        with AgentProcess(tmp_path / "copy", site.url) as copy:
-            status = copy.until(lambda status: "SESSION-001" in status["connection"]["trouble"])
-            assert status["code"] == 2
-        assert agent.status()["connected"]
-
-
 def test_second_daemon_on_one_store_is_refused(site: Site) -> None:
     with enrolled(site, "web7") as agent:
         agent.until_connected()

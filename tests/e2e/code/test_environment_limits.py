@@ -75,6 +75,7 @@ POST /v1/deactivations
 POST /v1/reactivations
 POST /v1/collections
 POST /v1/purges
+POST /v1/nodes/{node}/machine
 GET /v1/rules
 POST /v1/rules/{number}
 DELETE /v1/rules/{number}

@@ -62,6 +62,7 @@ POST   /v1/authority/rotation                         authority.prepare
 POST   /v1/authority/retirement                       authority.retire
 POST   /v1/certificates/{node}/revocation             certificate.revoke
 POST   /v1/certificates/{node}/cleaning               certificate.clean
+POST   /v1/nodes/{node}/machine                       node.choose-machine
 POST   /v1/purges                                     node.purge
 """
 # These change nothing that anybody has to answer for: questions, records that nodes send about themselves, and content that has no
@@ -81,7 +82,16 @@ NO_DEEDS = {
 # The tables of what people and nodes decide; others change by themselves, such as leases and the queue of work.
 TABLES = (
     *("node", "certificate", "enrolment_request", "enrolment_token", "person_token", "web_session", "node_policy"),
-    *("node_rule", "node_said", "environment", "environment_version", "node_release", "run", "stream_record"),
+    *(
+        "node_rule",
+        "node_said",
+        "session_machine",
+        "environment",
+        "environment_version",
+        "node_release",
+        "run",
+        "stream_record",
+    ),
     *("approval_request", "approval_decision", "audit", "audit_chain"),
 )
 WEB1 = {"targets": ["web1"]}
@@ -153,21 +163,21 @@ class Walk:
     @contextlib.contextmanager
     def _no_entries(self) -> Iterator[None]:
         """While the block runs, the database refuses entries of the audit log."""
-        self._execute("CREATE TRIGGER no_entries BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no entries'); END")
+        self.execute("CREATE TRIGGER no_entries BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no entries'); END")
         try:
             yield
         finally:
-            self._execute("DROP TRIGGER no_entries")
+            self.execute("DROP TRIGGER no_entries")
 
-    def _execute(self, statement: str) -> list[tuple[Any, ...]]:
+    def execute(self, statement: str) -> list[tuple[Any, ...]]:
         with contextlib.closing(sqlite3.connect(self._database, timeout=DEADLINE_S)) as database, database:
             return database.execute(statement).fetchall()
 
     def _state(self) -> dict[str, list[str]]:
-        return {table: sorted(map(repr, self._execute(f"SELECT * FROM {table}"))) for table in self.tables}
+        return {table: sorted(map(repr, self.execute(f"SELECT * FROM {table}"))) for table in self.tables}
 
     def _entries(self, actor: str) -> list[tuple[Any, ...]]:
-        rows = self._execute("SELECT actor, action, target FROM audit ORDER BY chain, sequence")
+        rows = self.execute("SELECT actor, action, target FROM audit ORDER BY chain, sequence")
         return [row for row in rows if row[0] == actor]
 
 
@@ -316,9 +326,25 @@ def walk_browser(walk: Walk) -> None:
     walk.call("DELETE /v1/web/session", token="", headers={**page, "Cookie": cookie})
 
 
+def walk_machines(walk: Walk) -> None:
+    """Choose one of two machines, which have connected before."""
+    walk.execute(
+        "INSERT INTO session (node, epoch, instance, attempts, machine_id, machine, address, boot_id, agent, connected_at, lost, held_at)"
+        """ VALUES ('web1', 1, 'i', '["a"]', '', '', '192.0.2.1', 'b', '1', 1, 0, 1)"""
+    )
+    for name in ("one", "two"):
+        walk.execute(
+            "INSERT INTO session_machine"
+            " (node, machine, instance, attempts, machine_id, boot_id, address, agent, given, first_at, last_at)"
+            f""" VALUES ('web1', '{name}', 'i', '["a"]', '', 'b', '192.0.2.1', '1', 0, 1, 1)"""
+        )
+    walk.call("POST /v1/nodes/{node}/machine", {"machine": "one", "why": "the right one"}, node="web1")
+
+
 def walk_ends(walk: Walk) -> None:
     walk.call("POST /v1/certificates/{node}/revocation", {"why": "stolen"}, node="asked1")
     walk.call("POST /v1/certificates/{node}/cleaning", {"why": "made again"}, node="web1")
+    walk_machines(walk)
     # The purge of an active node is two operations with an entry each: it is deactivated, and then deleted.
     walk.call("POST /v1/deactivations", {"nodes": WEB1})
     walk.call("POST /v1/purges", {"nodes": WEB1})

@@ -78,6 +78,7 @@ DELETE  /v1/rules/{number}                                admin     no
 POST    /v1/collections                                   operator  no
 POST    /v1/deactivations                                 operator  no
 POST    /v1/reactivations                                 operator  no
+POST    /v1/nodes/{node}/machine                          operator  no
 POST    /v1/purges                                        admin     no
 POST    /v1/targets                                       viewer    no
 POST    /v1/queries                                       viewer    own

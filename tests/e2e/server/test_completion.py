@@ -59,7 +59,7 @@ CASES = [
     (("precast", "no"), {"node"}),
     (
         ("precast", "node", ""),
-        {"list", "show", "set", "deactivate", "reactivate", "purge", "rules", "refresh", "policy"},
+        {"list", "show", "set", "deactivate", "reactivate", "purge", "rules", "refresh", "policy", "choose-machine"},
     ),
     (("precast", "server", "--da"), {"--data", "--database"}),
     (("precast", "node", "list", "--dea"), {"--deactivated"}),

@@ -1,10 +1,11 @@
-"""Sessions with a real server over real TLS, message by message: epochs, replay, fencing, clones, revocation, draining."""
+"""Sessions with a real server over real TLS, message by message: epochs, replay, fencing, copies, revocation, draining."""
 
 import asyncio
 import base64
 import contextlib
 import json
 import ssl
+import uuid
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -115,37 +116,40 @@ async def test_second_connection_closes_the_first(site: Site) -> None:
             await second.acknowledged(await second.send(session.FACTS, facts_of({"a": 1})))
 
 
-async def test_clone_is_refused_and_audited_while_the_node_is_connected(site: Site) -> None:
-    context, store = site.enrol("clone1").context(), Store()
+async def test_copy_holds_the_node_until_an_operator_chooses(site: Site) -> None:
+    context, store = site.enrol("copied1").context(), Store()
     async with peer(site, context, store) as original:
         await original.greet()
         copied = store.copy()
     async with peer(site, context, store) as original:
         await original.greet()
-        async with peer(site, context, copied) as clone:
-            copied.attempts.insert(0, "0123456789abcdef")
-            await clone.send_message(copied.hello())
-            refused = await clone.expect(Refused)
-            assert refused.code == "SESSION-001"
-            assert await clone.closed() == session.CLOSE_REFUSED
+        async with peer(site, context, copied) as copy:
+            assert await refusal(copy) == "SESSION-008"
+            assert await copy.closed() == session.CLOSE_REFUSED
+        # The connection that is open ends, too.
+        assert await original.closed() == session.CLOSE_FENCED
+    async with peer(site, context, store) as original:
+        assert await refusal(original) == "SESSION-008"
+    assert site.session_of("copied1")["held_at"] is not None
+    first, second = (await asyncio.to_thread(site.run, "node", "show", "copied1"))["machines"]
+    await asyncio.to_thread(site.run, "node", "choose-machine", "copied1", first["machine"])
+    async with peer(site, context, copied) as copy:
+        assert await refusal(copy) == "SESSION-001"
+    async with peer(site, context, store) as original:
+        await original.greet()
         await original.acknowledged(await original.send(session.FACTS, facts_of({"a": 1})))
-    presence = site.session_of("clone1")
-    assert presence["clone_address"] == "127.0.0.1"
-    actions = [row["action"] for row in site.run("audit") if row["target"] == "clone1"]
-    assert actions.count("session.clone") == 1
+    presence = site.session_of("copied1")
+    assert presence["held_at"] is None
+    actions = [row["action"] for row in site.run("audit") if row["target"] == "copied1"]
+    assert (actions.count("session.hold"), actions.count("node.choose-machine")) == (1, 1)
+    assert [machine["machine"] for machine in site.run("node", "show", "copied1")["machines"]] == [second["machine"]]
 
 
-async def test_clone_is_recorded_when_it_connects_while_the_node_is_offline(site: Site) -> None:
-    context, store = site.enrol("clone2").context(), Store()
-    async with peer(site, context, store) as original:
-        await original.greet()
-    copied = store.copy()
-    async with peer(site, context, copied) as clone:
-        await clone.greet()
-    await _wait_until(site, "clone2", lambda presence: presence["server"] is None)
-    async with peer(site, context, store) as original:
-        await original.greet()
-    assert site.session_of("clone2")["clone_at"] is not None
+async def refusal(node: Peer) -> str:
+    """Say hello, and return the code by which the server refuses it."""
+    node.store.attempts.insert(0, uuid.uuid4().hex)
+    await node.send_message(node.store.hello())
+    return (await node.expect(Refused)).code
 
 
 async def test_new_store_starts_a_new_stream(site: Site) -> None:
@@ -157,7 +161,7 @@ async def test_new_store_starts_a_new_stream(site: Site) -> None:
     async with peer(site, context, Store()) as node:
         assert (await node.greet()).received == 0
         await node.acknowledged(await node.send(session.FACTS, facts_of({"a": 2})))
-    assert site.session_of("anew1")["clone_at"] is None
+    assert site.session_of("anew1")["held_at"] is None
 
 
 async def test_revocation_closes_the_connection(site: Site) -> None:

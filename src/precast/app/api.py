@@ -142,7 +142,7 @@ class ApiRole:
         database, environments = self._database, build_environment_components(self._database, self._settings)
         routes.collect(environments.api)
         routes.collect(environments.hooks_api)
-        routes.collect(build_catalogs_api(database, self._signer))
+        routes.collect(build_catalogs_api(database, self._settings, self._signer))
         routes.collect(build_approvals_api(database))
         routes.collect(build_origins_api(database))
         routes.collect(build_queries_api(database))

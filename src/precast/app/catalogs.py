@@ -4,6 +4,8 @@ from precast.api.approvals import ApprovalsApi
 from precast.api.catalogs.catalogs import CatalogsApi
 from precast.api.catalogs.origins import OriginsApi
 from precast.api.query import QueriesApi
+from precast.app.server_facts import read_server_facts
+from precast.app.settings import ServerSettings
 from precast.app.shared_services import build_audit_log, build_target_service
 from precast.base.ids import TimeOrderedIds
 from precast.services.approvals.approvals import ApprovalService, RequestBook
@@ -17,6 +19,7 @@ from precast.services.catalogs.release_service import ReleaseService
 from precast.services.catalogs.releases import Releases
 from precast.services.catalogs.skeletons import Skeletons
 from precast.services.catalogs.views import CatalogViews
+from precast.services.compile.input_views import CompileInputViews
 from precast.services.compile.inputs import NodeInputs
 from precast.services.compile.readiness import ReadinessService
 from precast.services.compile.requests import CompileRequests
@@ -41,7 +44,7 @@ from precast.store.reports.views import ReportReader
 from precast.store.traces import Traces
 
 
-def build_catalogs_api(database: Database, signer: SignerClient) -> CatalogsApi:
+def build_catalogs_api(database: Database, settings: ServerSettings, signer: SignerClient) -> CatalogsApi:
     catalogs, blobs, traces = Catalogs(database), Blobs(database), Traces(database)
     audit, targets, fleet = build_audit_log(database), build_target_service(database), Fleet(database)
     skeletons = Skeletons(catalogs.documents)
@@ -51,9 +54,11 @@ def build_catalogs_api(database: Database, signer: SignerClient) -> CatalogsApi:
     work, environments = WorkQueue(database, [DECIDE]), Environments(database)
     views = CatalogViews(database, catalogs, traces, environments)
     problems = CatalogProblems(database, catalogs, traces, Facts(database), work)
-    requests = CompileRequests(database, catalogs, traces, NodeInputs(fleet, environments), work, audit)
+    inputs = NodeInputs(fleet, environments)
+    requests = CompileRequests(database, catalogs, traces, inputs, work, audit)
     readiness = ReadinessService(database, fleet, catalogs, environments, targets, traces)
-    return CatalogsApi(views, problems, requests, releases, previews, downloads, readiness, blobs)
+    input_views = CompileInputViews(database, inputs, lambda: read_server_facts(settings))
+    return CatalogsApi(views, problems, requests, releases, previews, downloads, readiness, input_views, blobs)
 
 
 def build_approvals_api(database: Database) -> ApprovalsApi:

@@ -1,13 +1,12 @@
 """The role compiler: decides which nodes need a compile, and compiles their catalogs."""
 
 import asyncio
-import socket
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 
+from precast.app.server_facts import read_server_facts
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import BackgroundTask, build_audit_log
 from precast.base.ids import TimeOrderedIds
-from precast.lang.settings import PUPPET_VERSION
 from precast.services.catalogs.release_policy import ReleasePolicy
 from precast.services.compile.changes import ChangeReasons
 from precast.services.compile.compiler import CompilerService
@@ -37,7 +36,7 @@ async def compiler_tasks(
     versions = Versions(blobs)
     environments = Environments(database)
     inputs = NodeInputs(Fleet(database), environments)
-    constants = VersionConstants(database, environments, await asyncio.to_thread(_server_facts, settings))
+    constants = VersionConstants(database, environments, await asyncio.to_thread(read_server_facts, settings))
     limits = compile_limits(settings)
     costly = CostlyProcesses(database.clock, CostlyLimits(level=settings.confinement))
     resources.push_async_callback(costly.close)
@@ -54,12 +53,3 @@ async def compiler_tasks(
 
 def compile_limits(settings: ServerSettings) -> Limits:
     return Limits(settings.compile_limit.total_seconds(), settings.compile_memory, level=settings.confinement)
-
-
-def _server_facts(settings: ServerSettings) -> dict[str, str]:
-    """The values of `$server_facts`, which Puppet's server adds to a node's facts. `serverip` is absent if the name does not resolve."""
-    name = settings.server_name or next(iter(settings.names), "") or socket.gethostname()
-    facts = {"serverversion": PUPPET_VERSION, "servername": name}
-    with suppress(OSError):
-        facts["serverip"] = socket.gethostbyname(name)
-    return facts

@@ -71,6 +71,9 @@ class Order:
         if before in self._priority and after in self._priority:
             self._edge(self._ends[before], self._starts[after], refreshes)
 
+    def __contains__(self, ref: str) -> bool:
+        return ref in self._priority
+
     def points(self) -> Iterator[OrderPoint]:
         """All points, in the order of declaration."""
         return iter(self._after)
@@ -137,6 +140,17 @@ class Order:
                 if waits[following] == 0:
                     heapq.heappush(ready, (self._priority[following[1]], following))
         return done, self._cycle({point for point, count in waits.items() if count > 0})
+
+    def find_cycle(self) -> list[str]:
+        """One cycle in which each resource waits for the one before; empty if there is none."""
+        waits = dict(self._waits)
+        ready = [point for point, count in waits.items() if count == 0]
+        while ready:
+            for following in self._after[ready.pop()]:
+                waits[following] -= 1
+                if waits[following] == 0:
+                    ready.append(following)
+        return self._cycle({point for point, count in waits.items() if count > 0})
 
     def _cycle(self, stuck: set[OrderPoint]) -> list[str]:
         """Go back from a stuck point to a stuck point before it, until a point repeats."""

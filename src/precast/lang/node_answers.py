@@ -17,6 +17,7 @@ from precast.lang.file_trees import FileStore
 from precast.lang.inputs import ABSENT, Answer, Path, Question
 from precast.lang.issues import compiler as issues
 from precast.lang.node_matching import match_node
+from precast.lang.trusted_data import trusted_data
 
 COMPILER_VERSION = "1"
 
@@ -69,17 +70,8 @@ class NodeData(msgspec.Struct, frozen=True):
 
     @staticmethod
     def local(certname: str, facts: dict[str, Any], *, has_exact_facts: bool = False) -> "NodeData":
-        """A node for a command on this machine: no authority has authenticated it, so it has no certificate extensions."""
-        host, _, domain = certname.partition(".")
-        trusted = {
-            "authenticated": "remote",
-            "certname": certname,
-            "extensions": {},
-            "hostname": host,
-            "domain": domain,
-            "external": {},
-        }
-        return NodeData(certname, facts, trusted, has_exact_facts=has_exact_facts)
+        """A node for a command on this machine: no server knows it, so it has no certificate extensions and is not classified."""
+        return NodeData(certname, facts, trusted_data(certname, {}), has_exact_facts=has_exact_facts)
 
     @property
     def compile_facts(self) -> CompileFacts:

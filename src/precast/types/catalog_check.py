@@ -1,7 +1,9 @@
 """Checks a catalog before any node applies it: the run of a catalog with a cycle would fail, and so would resources of unknown types.
 
-The check needs no node. It builds the same graph as the agent that applies the catalog, so both find the same cycles.
+The check needs no node. Its graph has the relationships of the agent's graph, so both find the same cycles.
 """
+
+from functools import cache
 
 from precast.base.errors import PrecastError
 from precast.catalog import issues
@@ -9,7 +11,7 @@ from precast.catalog.body import Body
 from precast.catalog.problems import CatalogProblem
 from precast.catalog.source_map import SourceMap
 from precast.types import catalogue
-from precast.types.ordering import Types, application_order, is_container
+from precast.types.ordering import Types, find_cycle, is_container
 
 # References that a text names; the others are counted.
 REFS_SHOWN = 5
@@ -20,12 +22,12 @@ def check_catalog(body: Body, places: SourceMap, types: Types) -> tuple[CatalogP
 
     Raises InputError CATALOG-001 and CATALOG-002 for a catalog that cannot be applied at all.
     """
-    _, cycle = application_order(body, types)
-    if cycle:
+    if cycle := find_cycle(body, types):
         raise explain_cycle(cycle, places)
     refs_by_type: dict[str, list[str]] = {}
+    is_applied = cache(lambda type_name: catalogue.is_applied(type_name.lower()))
     for resource in body.resources:
-        if not resource.exported and not is_container(resource) and not catalogue.is_applied(resource.type.lower()):
+        if not is_applied(resource.type) and not resource.exported and not is_container(resource):
             refs_by_type.setdefault(resource.type.lower(), []).append(resource.ref)
     return tuple(
         CatalogProblem.of_error(issues.NOT_APPLIED.error(type=name, refs=_join_refs(refs)))

@@ -48,16 +48,37 @@ def graph(body: Body, types: Types = NO_TYPES) -> Order:
     find = _finder(types)
     resources = [_NamedResource(resource, find) for resource in body.resources]
     names = _names(resources)
-    refs = {resource.ref for resource in resources}
-    for before, after, refreshes in relations(body):
-        ends = [ref if ref in refs else _resolve(ref, names, find) for ref in (before, after)]
-        order.wait(ends[0], ends[1], refreshes)
+    _relate(order, body, lambda ref: _resolve(ref, names, find))
     for resource in resources:
         if resource.declared is not None:
             for relation in resource.declared.relations:
                 if titles := _titles(resource, relation):
                     _follow(order, resource, relation, titles, names, find)
     return order
+
+
+def find_cycle(body: Body, types: Types = NO_TYPES) -> list[str]:
+    """One cycle of the catalog's graph; empty if there is none. Raises InputError CATALOG-001.
+
+    Automatic relationships are left out, because none of them ever closes a cycle.
+    """
+    order = Order(body, is_container)
+    find = _finder(types)
+
+    @cache
+    def names() -> Names:
+        return _names([_NamedResource(resource, find) for resource in body.resources])
+
+    _relate(order, body, lambda ref: _resolve(ref, names(), find))
+    return order.find_cycle()
+
+
+def _relate(order: Order, body: Body, resolve: Callable[[str], str]) -> None:
+    """Add the relationships of a catalog to its graph; `resolve` finds the reference of a resource by another of its names."""
+    for before, after, refreshes in relations(body):
+        order.wait(
+            before if before in order else resolve(before), after if after in order else resolve(after), refreshes
+        )
 
 
 def application_order(body: Body, types: Types = NO_TYPES) -> tuple[list[str], list[str]]:

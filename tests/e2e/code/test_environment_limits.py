@@ -47,6 +47,7 @@ GET /v1/audit/chain
 GET /v1/nodes/{node}/origin
 GET /v1/nodes/{node}/catalog
 GET /v1/nodes/{node}/catalog/why
+GET /v1/nodes/{node}/inputs
 POST /v1/nodes/{node}/catalog/decision
 GET /v1/nodes/{node}/catalog/decision
 GET /v1/nodes/{node}/catalog/difference
@@ -74,8 +75,8 @@ POST /v1/classifications
 POST /v1/deactivations
 POST /v1/reactivations
 POST /v1/collections
-POST /v1/purges
 POST /v1/nodes/{node}/machine
+POST /v1/purges
 GET /v1/rules
 POST /v1/rules/{number}
 DELETE /v1/rules/{number}

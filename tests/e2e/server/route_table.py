@@ -102,6 +102,7 @@ POST    /v1/approvals/{request}/approval                  operator  own
 POST    /v1/approvals/{request}/rejection                 operator  own
 POST    /v1/approvals/{request}/withdrawal                operator  own
 
+GET     /v1/nodes/{node}/inputs                           viewer    no
 GET     /v1/catalogs/dead                                 viewer    no
 GET     /v1/catalogs/errors                               viewer    no
 GET     /v1/catalogs/flapping                             viewer    no

@@ -13,8 +13,10 @@ from precast.services.catalogs.problems import CatalogProblems
 from precast.services.catalogs.release_service import ReleaseService
 from precast.services.catalogs.views import CatalogViews
 from precast.services.code import issues as code_issues
+from precast.services.compile.input_views import CompileInputViews
 from precast.services.compile.readiness import ReadinessService
 from precast.services.compile.requests import CompileRequests
+from precast.services.facts.issues import NO_FACTS
 from precast.services.issues import BAD_VALUE, NO_SUCH_NODE, UNPRINTABLE
 from precast.store.code.blobs import Blobs
 from precast.wire.catalogs.bodies import (
@@ -22,6 +24,7 @@ from precast.wire.catalogs.bodies import (
     CatalogExplanation,
     CatalogWarning,
     ChangeView,
+    CompileInputsView,
     DeadCompile,
     FlappingFact,
     ParameterView,
@@ -52,11 +55,12 @@ class CatalogsApi:
         previews: ReleasePreviews,
         downloads: CatalogDownloads,
         readiness: ReadinessService,
+        inputs: CompileInputViews,
         blobs: Blobs,
     ) -> None:
         self._views, self._problems, self._requests = views, problems, requests
         self._releases, self._previews, self._downloads = releases, previews, downloads
-        self._readiness, self._blobs = readiness, blobs
+        self._readiness, self._inputs, self._blobs = readiness, inputs, blobs
 
     @route(
         "GET",
@@ -79,6 +83,17 @@ class CatalogsApi:
     )
     async def explain(self, call: Call) -> CatalogExplanation:
         return await self._views.why(call.path["node"])
+
+    @route(
+        "GET",
+        "/v1/nodes/{node}/inputs",
+        VIEWER,
+        "What the next catalog of a node is compiled with: facts, trusted data and classification",
+        CompileInputsView,
+        errors=(NO_SUCH_NODE, NO_FACTS),
+    )
+    async def show_inputs(self, call: Call) -> CompileInputsView:
+        return await self._inputs.show(call.path["node"])
 
     @route(
         "POST",

@@ -6,7 +6,6 @@ itself may be a link, as in packages of distributions. Modules that only some co
 applying a single manifest loads none of them.
 """
 
-import argparse
 import os
 from pathlib import Path
 from typing import Any
@@ -63,26 +62,6 @@ class DirectoryTree:
                 module = path[len(str(root)) + 1 :].partition("/")[0]
                 return module not in ("", ".", "..") and place.is_relative_to((root / module).resolve())
         return False
-
-
-def add_environment_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name the environment and the node, for all commands that compile or look up."""
-    parser.add_argument("--environment", metavar="DIR", required=True, help="directory with manifests and modules")
-    parser.add_argument("--node", metavar="NAME", required=True, help="the node's name, as in its certificate")
-    parser.add_argument("--facts", metavar="FILE", help="facts as JSON or YAML, - for standard input (default: none)")
-    parser.add_argument("--hiera", metavar="FILE", help="the hiera.yaml of the global layer (default: none)")
-    parser.add_argument(
-        "--strict", action="store_true", help="as Puppet 8: unknown variables and similar mistakes are errors"
-    )
-
-
-def open_inputs(args: argparse.Namespace) -> tuple[Inputs, NodeData]:
-    """The answers for the node and environment that the options name. Raises what open_environment and read_facts raise."""
-    from precast.services.code.decryption import KeyFiles
-
-    _, files, constants = open_environment(args.environment, args.hiera)
-    node = NodeData.local(args.node, read_facts(args.facts) if args.facts else {})
-    return Inputs(NodeAnswers(node, files, constants, decryptor=KeyFiles(Path.cwd()))), node
 
 
 def open_environment(path: str, hiera: str | None = None) -> tuple[Path, FileStore, dict[str, Any]]:

@@ -5,15 +5,14 @@ Puppet's tools, with this node's facts filled in. `--trace` prints the reads of 
 """
 
 import argparse
-import sys
 from typing import Any
 
 import msgspec
 
 from precast.catalog import unknown
 from precast.catalog.envelope import seal
-from precast.cli.code.local_environments import add_environment_options, open_inputs
-from precast.cli.compile.eval import print_logs
+from precast.cli.compile.eval import print_logs, print_problems
+from precast.cli.compile.node_inputs import add_environment_options, open_inputs
 from precast.cli.console.output import print_json, print_table
 from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
 from precast.lang.inputs import ABSENT
@@ -31,20 +30,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    inputs, node = open_inputs(args)
-    settings = Settings.puppet8() if args.strict else Settings()
+    inputs, node, settings = open_inputs(args, missing_module_facts="warning")
     try:
         result = compile_catalog(inputs, settings)
     except CompileFailure as failure:
         print_logs(failure.logs, inputs)
+        print_problems(failure.problems)
         raise failure.error from None
     print_logs(result.logs, inputs)
+    print_problems(result.problems)
     if args.trace:
         _print_trace(result, args.json)
     elif args.json:
         print_json(_catalog(result, node, settings))
     else:
         _print_summary(result, node)
+    print_problems(check_catalog(result.body, result.source_map, result.types))
     return 0
 
 
@@ -84,8 +85,6 @@ def _print_summary(result: CompileResult, node: NodeData) -> None:
     if holes:
         print(f"filled in when served: {', '.join(sorted(holes))}")
     print(f"version {result.body.digest()}")
-    for problem in (*result.problems, *check_catalog(result.body, result.source_map, result.types)):
-        print(f"precast: warning: {problem.text} [{problem.code}]\n  hint: {problem.hint}", file=sys.stderr)
 
 
 def _print_trace(result: CompileResult, as_json: bool) -> None:

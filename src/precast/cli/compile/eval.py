@@ -10,15 +10,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from precast.base.spans import Source, visible
-from precast.cli.code.local_environments import open_inputs, read_facts
+from precast.catalog.problems import CatalogProblem
+from precast.cli.compile.node_inputs import NodeInputs, make_node, make_settings, open_inputs
+from precast.cli.console.extensions import add_extensions
 from precast.cli.console.files import read_source
 from precast.cli.console.output import print_json
 from precast.lang import datatypes
 from precast.lang.compile import CompileFailure, evaluate
 from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import ABSENT, FactPath, Inputs, TrustedPath
-from precast.lang.node_answers import NodeAnswers, NodeData
-from precast.lang.settings import LogLine, Settings
+from precast.lang.node_answers import NodeAnswers
+from precast.lang.settings import LogLine
 from precast.lang.values import unknowns
 from precast.lang.values.base import Unknown, from_data, literal, rich, to_string
 
@@ -28,6 +30,7 @@ NODE = "localhost"
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("code", metavar="CODE", help="Puppet code; - for standard input")
     parser.add_argument("--facts", metavar="FILE", help="facts as JSON or YAML (default: none)")
+    add_extensions(parser, "the node's certificate")
     parser.add_argument("--environment", metavar="DIR", help="an environment whose modules the code may use")
     parser.add_argument("--hiera", metavar="FILE", help="the hiera.yaml of the global layer (default: none)")
     parser.add_argument("--node", metavar="NAME", default=NODE, help=f"the node's name (default: {NODE})")
@@ -35,13 +38,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict", action="store_true", help="as Puppet 8: unknown variables and similar mistakes are errors"
     )
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=_run, from_server=False)
 
 
 def _run(args: argparse.Namespace) -> int:
     source = read_source("-") if args.code == "-" else Source("code", args.code)
-    inputs = _inputs(args)
-    settings = Settings.puppet8() if args.strict else Settings()
+    inputs, _, settings = _open(args)
     try:
         evaluation = evaluate(source, inputs, settings)
     except CompileFailure as failure:
@@ -56,11 +58,11 @@ def _run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _inputs(args: argparse.Namespace) -> Inputs:
+def _open(args: argparse.Namespace) -> NodeInputs:
     if args.environment is not None:
-        return open_inputs(args)[0]
-    node = NodeData.local(args.node, read_facts(args.facts) if args.facts else {})
-    return Inputs(NodeAnswers(node, FileStore(TextTree({}))))
+        return open_inputs(args)
+    node = make_node(args, args.node)
+    return NodeInputs(Inputs(NodeAnswers(node, FileStore(TextTree({})))), node, make_settings(args))
 
 
 def fill_holes(value: Any, inputs: Inputs) -> Any:
@@ -79,6 +81,13 @@ def fill_holes(value: Any, inputs: Inputs) -> Any:
 def print_logs(logs: Sequence[LogLine], inputs: Inputs) -> None:
     for line in logs:
         print(f"{line.level}: {visible(to_string(fill_holes(line.message, inputs)))}", file=sys.stderr)
+
+
+def print_problems(problems: Sequence[CatalogProblem]) -> None:
+    """Print problems of a catalog that are no errors."""
+    for problem in problems:
+        line = f"precast: warning: {visible(problem.text)} [{problem.code}]"
+        print(f"{line}\n  hint: {visible(problem.hint)}", file=sys.stderr)
 
 
 def _as_json(value: Any, logs: Sequence[LogLine], inputs: Inputs) -> dict[str, object]:

@@ -53,17 +53,19 @@ def compile_here(args: argparse.Namespace, certname: str) -> CompiledCatalog:
     cached = _read_cache(path, inputs)
     if cached is not None:
         return cached
-    from precast.cli.compile.eval import print_logs
+    from precast.cli.compile.eval import print_logs, print_problems
     from precast.lang.compile import CompileFailure, compile_catalog
 
     try:
         result = compile_catalog(inputs, settings, manifest)
     except CompileFailure as failure:
         print_logs(failure.logs, inputs)
+        print_problems(failure.problems)
         raise failure.error from None
     print_logs(result.logs, inputs)
+    print_problems(result.problems)
     compiled = CompiledCatalog(result.body, result.body.digest(), result.source_map, result.types)
-    if not result.logs:
+    if not result.logs and not result.problems:
         _write_cache(path, result.trace, compiled)
     return compiled
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from precast.base import digests
 from precast.base.spans import Source
 from precast.catalog.body import Body
-from precast.cli.code.local_environments import DirectoryTree, directory, open_environment, read_facts
+from precast.cli.code.local_environments import DirectoryTree, directory, open_environment
+from precast.cli.compile.node_inputs import make_node, make_settings
 from precast.cli.console.files import read_source
 from precast.cli.facts.local_facts import local_facts
 from precast.lang.file_trees import FileStore, TextTree
@@ -32,7 +33,7 @@ def inputs_of(args: argparse.Namespace, certname: str) -> tuple[Inputs, Settings
     paths = module_paths(args)
     if paths:
         options["module_path"] = tuple(map(str, paths))
-    settings = Settings.puppet8(**options) if args.strict else Settings(**options)
+    settings = make_settings(args, **options)
     if args.environment is None and not paths:
         return Inputs(NodeAnswers(node, FileStore(TextTree({})))), settings
     if args.environment is None:
@@ -45,8 +46,8 @@ def inputs_of(args: argparse.Namespace, certname: str) -> tuple[Inputs, Settings
 
 def node_of(args: argparse.Namespace, certname: str) -> NodeData:
     """The data of this machine for a compile."""
-    facts: dict[str, Any] = read_facts(args.facts) if args.facts else local_facts(args.root)
-    return NodeData.local(certname, facts)
+    facts = None if args.facts else local_facts(args.root)
+    return make_node(args, certname, facts, authenticated="local")
 
 
 def module_paths(args: argparse.Namespace) -> list[Path]:

@@ -11,15 +11,14 @@ from typing import Any
 
 from precast.base.spans import visible
 from precast.cli import issues
-from precast.cli.code.local_environments import add_environment_options, open_inputs
 from precast.cli.compile.eval import fill_holes, print_logs, visible_lines
+from precast.cli.compile.node_inputs import add_environment_options, open_inputs
 from precast.cli.console.output import print_json
 from precast.cli.console.parser import declare_exits
 from precast.lang.compile import CompileFailure
 from precast.lang.hiera.explanation import Step, shown
 from precast.lang.inputs import Inputs
 from precast.lang.lookup import LookupRequest, LookupResult, look_up
-from precast.lang.settings import Settings
 from precast.lang.values.base import Hash, Sensitive, rich
 
 STRATEGIES = ("first", "unique", "hash", "deep")
@@ -59,8 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    inputs, _ = open_inputs(args)
-    settings = Settings.puppet8() if args.strict else Settings()
+    inputs, _, settings = open_inputs(args)
     request = LookupRequest(tuple(args.keys), _merge(args), args.type, args.explain, args.compile)
     try:
         result = look_up(request, inputs, settings)

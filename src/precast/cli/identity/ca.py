@@ -9,14 +9,13 @@ import msgspec
 
 from precast.cli import issues
 from precast.cli.console.client import Client, connect, segment
+from precast.cli.console.extensions import add_extensions, read_extensions
 from precast.cli.console.output import format_time, print_json
 from precast.cli.identity import authority_keys
 from precast.cli.identity.tokens import (
     add_command,
     add_commands,
-    add_extensions,
     format_pairs,
-    parse_pair,
     print_result,
     print_rows,
 )
@@ -104,7 +103,7 @@ def _show_requests(args: argparse.Namespace, requests: list[RequestRow]) -> int:
 
 
 def _sign(args: argparse.Namespace) -> int:
-    body = SignBody(args.fingerprint, dict(map(parse_pair, args.extension)))
+    body = SignBody(args.fingerprint, read_extensions(args))
     result = connect(args).ask("POST", f"/v1/requests/{segment(args.node)}/signature", ActionResult, body)
     return print_result(args, result, f"signed {args.node}: certificate {result.touched[0]}")
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from precast.cli import issues
 from precast.cli.console.client import add_connection, connect, segment
+from precast.cli.console.extensions import add_extensions, read_extensions
 from precast.cli.console.output import format_time, print_json, print_table
 from precast.wire.identity.bodies import ActionResult, NewEnrolmentToken, NewPersonToken, TokenBody, TokenRow
 
@@ -33,16 +33,6 @@ def configure_token(parser: argparse.ArgumentParser) -> None:
     revoke.add_argument("id", metavar="ID")
 
 
-def add_extensions(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--extension",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="an extension of the certificate, such as pp_role=web",
-    )
-
-
 def add_commands(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
     return parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
 
@@ -65,7 +55,7 @@ def print_result(args: argparse.Namespace, result: ActionResult, text: str) -> i
 
 
 def _create_enrolment(args: argparse.Namespace) -> int:
-    body = NewEnrolmentToken(args.pattern, dict(map(parse_pair, args.extension)), args.uses, args.hours * HOUR_S)
+    body = NewEnrolmentToken(args.pattern, read_extensions(args), args.uses, args.hours * HOUR_S)
     return _print_token(args, connect(args).ask("POST", "/v1/tokens/enrolment", TokenBody, body))
 
 
@@ -102,15 +92,6 @@ def print_rows(args: argparse.Namespace, values: object, heads: list[str], rows:
     else:
         print_table(heads, rows)
     return 0
-
-
-def parse_pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise issues.USAGE.error(
-            problem=f"--extension {text!r} is not NAME=VALUE", usage="as in --extension pp_role=web"
-        )
-    return name, value
 
 
 def format_pairs(values: dict[str, object] | dict[str, str]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from precast.lang.node_answers import NodeData
-from precast.services.identity.trusted import trusted
+from precast.lang.trusted_data import trusted_data
 from precast.store.code.environments import Environments
 from precast.store.engine.query import Transaction
 from precast.store.facts.views import read_documents
@@ -35,8 +35,8 @@ class NodeInputs:
     def __init__(self, fleet: Fleet, environments: Environments) -> None:
         self._fleet, self._environments = fleet, environments
 
-    def read(self, nodes: Sequence[str]) -> Transaction[list[NodeInput]]:
-        """The inputs of the active ones among these nodes, by name."""
+    def read(self, nodes: Sequence[str], *, also_without_code: bool = False) -> Transaction[list[NodeInput]]:
+        """The inputs of the active ones among these nodes, by name; the facts of a node without code only if they are asked for."""
         vouched = yield from self._fleet.read_compile_inputs(nodes)
         facts = yield from read_documents([node.name for node in vouched])
         versions = yield from self._environments.find_current_versions(
@@ -47,7 +47,7 @@ class NodeInputs:
             environment = node.environment or DEFAULT_ENVIRONMENT
             stored = facts.get(node.name)
             merged: dict[str, Any] = {}
-            if stored is not None and versions[environment] is not None:
+            if stored is not None and (also_without_code or versions[environment] is not None):
                 merged = merge(_decode(stored.stable), _decode(stored.volatile))
             digest = None if stored is None else stored.digest
             node_inputs.append(NodeInput(node, environment, versions[environment], digest, merged))
@@ -68,7 +68,7 @@ def node_data(node_input: NodeInput) -> NodeData:
     return NodeData(
         vouched.name,
         node_input.facts,
-        trusted(vouched.name, vouched.extensions),
+        trusted_data(vouched.name, vouched.extensions),
         vouched.classes,
         {**role, **vouched.parameters},
     )

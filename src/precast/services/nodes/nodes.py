@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from precast.base.errors import PrecastError
+from precast.lang.trusted_data import trusted_data
 from precast.services import texts
-from precast.services.identity.trusted import trusted
 from precast.services.issues import NO_SUCH_NODE
 from precast.services.nodes import issues
 from precast.services.nodes.classification import Classifier, check
@@ -176,7 +176,7 @@ class NodeService:
         current = yield from self._fleet.find_classification(name)
         return NodeView(
             node=known.row,
-            trusted=trusted(known.name, known.extensions),
+            trusted=trusted_data(known.name, known.extensions),
             certificates=[msgspec.convert(row, CertificateView, from_attributes=True) for row in certificates],
             session=msgspec.convert(known.presence, SessionView, from_attributes=True) if known.presence else None,
             decision=stored.decision if stored else None,

@@ -35,6 +35,19 @@ class StagedView(msgspec.Struct, frozen=True):
     problems: list[ProblemView] = []
 
 
+class CompileInputsView(msgspec.Struct, frozen=True):
+    """What the server compiles a node's catalog with, besides the code: `version` is the code that it would use now."""
+
+    node: str
+    environment: str
+    version: str | None
+    facts: dict[str, Any]
+    trusted: dict[str, Any]
+    classes: dict[str, dict[str, Any]]
+    parameters: dict[str, Any]
+    server_facts: dict[str, Any]
+
+
 class ReadView(msgspec.Struct, frozen=True):
     """One read of a trace: the question that the code asked, and the answer it got."""
 

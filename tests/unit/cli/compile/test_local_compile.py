@@ -45,6 +45,7 @@ class Site:
             environment=str(self.root / "env"),
             modulepath=None,
             facts=str(self.root / "facts.json"),
+            extension=[],
             strict=False,
             execute=code,
             manifest=None,

@@ -1,26 +1,34 @@
 """A wrong clock for a process and its children, by libfaketime: the time of day jumps while they run, monotonic time does not."""
 
 import shutil
+import tempfile
 from datetime import timedelta
 from pathlib import Path
 
+# A change is seen after this time at the latest. A confined process reads the file when it starts, and cannot read it again.
+CACHE_S = 5
 LIBRARIES = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
 
 
 class WrongClock:
     """The clock of the processes that are started with `environment`. It is right until it is set."""
 
-    def __init__(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
-        self._file = directory / "faketime"
+    def __init__(self) -> None:
+        # Processes that drop their privileges must still find the file.
+        self._directory = Path(tempfile.mkdtemp(prefix="precast-clock-"))
+        self._directory.chmod(0o755)
+        self._file = self._directory / "faketime"
         self.correct()
+
+    def close(self) -> None:
+        shutil.rmtree(self._directory)
 
     @property
     def environment(self) -> dict[str, str]:
         return {
             "LD_PRELOAD": str(LIBRARIES[0]),
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
-            "FAKETIME_NO_CACHE": "1",  # a change of the file is seen at once
+            "FAKETIME_CACHE_DURATION": str(CACHE_S),
             "DONT_FAKE_MONOTONIC": "1",
             "FAKETIME_DONT_FAKE_UTIME": "1",
             "NO_FAKE_STAT": "1",

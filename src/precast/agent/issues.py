@@ -101,6 +101,13 @@ NOT_ENROLLED = Issue(
 CANNOT_KEEP = Issue(
     "AGENT-004", Kind.UNAVAILABLE, "cannot use {path}: {reason}", "check its owner, and the free space on its disk"
 )
+EXPIRED_TOO_LONG = Issue(
+    "AGENT-007",
+    Kind.DENIED,
+    "the certificate of this machine expired {not_after}, too long ago to be renewed (this machine's clock shows {now})",
+    "if the clock is right, create a token with `precast token enrol {name}` and enrol this machine again:"
+    " `precast agent enrol --again --name {name} --token-file FILE`",
+)
 NOT_KEPT = Issue("AGENT-005", Kind.UNAVAILABLE, "{url} did not store the facts", "try again later")
 WAITS = Issue(
     "AGENT-006",

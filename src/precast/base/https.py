@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from precast.base import issues
+from precast.base import clock_differences, issues
+from precast.base.clock import SystemClock
+from precast.base.clock_differences import trust_any as trust_any
 from precast.base.errors import CONSEQUENCES, PrecastError
 
 T = TypeVar("T")
@@ -61,7 +63,8 @@ def call(
 ) -> HttpAnswer:
     """Make one request; a body in parts needs its length in the headers.
 
-    Raises UnavailableError HTTP-002 if the server does not answer, DeniedError HTTP-003 if its certificate is not trusted.
+    Raises UnavailableError HTTP-002 if the server does not answer, HTTP-005 if its certificate is not valid by this machine's clock,
+    DeniedError HTTP-003 if it is not trusted.
     """
     with _request(url, context, method, path, body, headers or {}, timeout_s) as response:
         data = response.read(MAX_ANSWER_BYTES + 1)
@@ -140,6 +143,12 @@ def _request(
         connection.request(method, path, body or None, {**kind, **headers})
         yield connection.getresponse()
     except ssl.SSLCertVerificationError as error:
+        if clock_differences.is_about_time(error):
+            difference = clock_differences.explain_difference(
+                SystemClock().now(), clock_differences.ask_server_time(host, port)
+            )
+            reason = error.verify_message if not difference else f"{error.verify_message}, and {difference}"
+            raise issues.NOT_VALID_NOW.error(url=url, reason=reason, now=SystemClock().now()) from error
         raise issues.NOT_TRUSTED.error(url=url, reason=error.verify_message) from error
     except (OSError, http.client.HTTPException, UnicodeError) as error:  # UnicodeError: the host name is invalid
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -154,15 +163,6 @@ def trust_authority(authority_pem: str) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.load_verify_locations(cadata=authority_pem)
-    return context
-
-
-def trust_any() -> ssl.SSLContext:
-    """A TLS context that trusts any server: only for content whose digest the caller checks."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
     return context
 
 

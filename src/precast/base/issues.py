@@ -35,6 +35,12 @@ NOT_TRUSTED = Issue(
     "the certificate of the server {url} is not trusted: {reason}",
     "check the address and the authority's certificate; the connection may be intercepted",
 )
+NOT_VALID_NOW = Issue(
+    "HTTP-005",
+    Kind.UNAVAILABLE,
+    "by this machine's clock ({now:%Y-%m-%d %H:%M:%SZ}) the certificate of the server {url} is not valid: {reason}",
+    "compare the clocks of both machines, set the one that is wrong, and keep both on NTP",
+)
 UNEXPECTED_ANSWER = Issue(
     "HTTP-004",
     Kind.UNAVAILABLE,

@@ -9,6 +9,12 @@ BAD_NAME = Issue(
     "use lower-case letters, digits, dots, hyphens and underscores, begin with a letter or digit, at most 64 characters",
 )
 BAD_TOKEN = Issue("WIRE-002", Kind.INPUT, "this is not {sort} token", "copy the complete token as it was printed")
+CERTIFICATE_EXPIRED = Issue(
+    "WIRE-003",
+    Kind.UNAUTHENTICATED,
+    "the certificate of {node} expired {not_after:%Y-%m-%d %H:%M:%SZ}, by this server's clock ({now:%Y-%m-%d %H:%M:%SZ})",
+    "if the clock is right, the agent renews the certificate by itself, or the machine must be enrolled again",
+)
 TARGET_SYNTAX = Issue("TARGET-001", Kind.INPUT, "{problem}", "{advice}")
 UNKNOWN_FIELD = Issue(
     "TARGET-002",

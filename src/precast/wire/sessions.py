@@ -32,6 +32,7 @@ CLOSE_REVOKED = 4003  # the certificate is no longer valid
 CLOSE_PROTOCOL = 4004  # a frame violates the protocol
 CLOSE_REFUSED = 4005  # see `Refused`
 CLOSE_SILENT = 4006  # nothing was received for too long
+CLOSE_EXPIRED = 4008  # the certificate has expired, by the server's clock
 CLOSE_UNSTORED = 4007  # the server could not store the records; the node sends them again
 
 
@@ -66,8 +67,8 @@ class Hello(Message, frozen=True):
     received_at: datetime | None = (
         None  # when the server made that record, to tell it from another one of the same number
     )
-
     machine_id: Annotated[str, msgspec.Meta(pattern=r"\A[0-9A-Za-z]{0,64}\Z")] = ""  # empty if it has none that lasts
+
 
 class Welcome(Message, frozen=True):
     """Begins the session. The node resends its records from `received` + 1 on."""

@@ -396,3 +396,24 @@ def test_closed_output_is_not_an_error(tmp_path: Path, options: list[str]) -> No
     with sqlite3.connect(tmp_path / "new.db") as connection:
         assert connection.execute("PRAGMA quick_check").fetchone() == ("ok",)
     connection.close()
+
+
+# clock
+
+
+def test_clock_that_jumped_is_shown_and_confirmed_by_an_operator(location: Location) -> None:
+    """Both databases were last trusted at a time that has not come yet, as after a clock that was ahead."""
+    trusted = run("clock", "--database", address(location), "--json")
+    assert_fine(trusted)
+    assert json.loads(trusted.out)["last_trusted_at"] is None
+    execute(
+        location, "INSERT INTO clock_mark (id, at, boot_id, boot, confirmed) VALUES (1, 32503680000000000, 'b', 0, 0)"
+    )
+    held = run("clock", "--database", address(location))
+    assert held.code == 1
+    assert "behind the time last trusted here" in held.out
+    assert "hint: set the clock right; if it is right, confirm it with `precast db clock --confirm`" in held.out
+    assert "behind the time last trusted here" in run("check", "--database", address(location)).out
+    confirmed = run("clock", "--confirm", "--database", address(location))
+    assert_fine(confirmed)
+    assert_fine(run("clock", "--database", address(location)))

@@ -18,10 +18,13 @@ from precast.agent.orders.renew_orders import RenewOrders
 from precast.agent.state.status_notes import CertificateNote
 from precast.agent.state.store import LocalStore
 from precast.base.async_programs import ProgramOutcome
+from precast.base.clock_differences import format_moment
 
 log = logging.getLogger("precast.agent")
 
 RENEW_S = 90.0
+# After a renewal that did not help, because the clock is wrong, the next one comes no sooner.
+VAIN_PAUSE_S = 600.0
 # How often a machine that is not enrolled checks whether it has a certificate.
 ENROLMENT_CHECK_S = 30.0
 # The certificate is checked at least this often.
@@ -29,9 +32,10 @@ CHECK_EVERY = timedelta(days=1)
 
 
 class RenewalOutput(msgspec.Struct, frozen=True):
-    """The output of `precast agent renew --json`."""
+    """The output of `precast agent renew --json`, also if the renewal failed."""
 
     name: str
+    not_before: datetime
     not_after: datetime
     due_at: datetime
     renewed: bool
@@ -54,6 +58,7 @@ class CertificateChore:
         self._credentials = credentials
         self._on_renewed = on_renewed
         self._woken = asyncio.Event()
+        self._vain_s = float("-inf")  # when a certificate was issued that is not valid by this machine's clock
 
     def wake(self) -> None:
         """Check the certificate now."""
@@ -72,6 +77,10 @@ class CertificateChore:
     async def _renew(self) -> float:
         """Have a child process check the certificate. Returns the seconds until the next check."""
         is_ordered = self._orders.is_pending()
+        # By a clock that is far ahead, a certificate that was just issued has expired already: it is not renewed again and again.
+        left_s = VAIN_PAUSE_S - (self._store.clock.monotonic_s() - self._vain_s)
+        if left_s > 0 and not is_ordered:
+            return left_s
         arguments = ("agent", "renew", "--json", *(() if is_ordered else ("--if-due",)))
         result = await self._children.run(*arguments, deadline_s=RENEW_S)
         if is_ordered and not result.trouble:
@@ -82,26 +91,34 @@ class CertificateChore:
         """Note what the child process reported. Returns the seconds until the next check."""
         now = self._store.clock.now()
         try:
-            output = msgspec.json.decode(result.out, type=RenewalOutput) if not result.trouble else None
+            output = msgspec.json.decode(result.out, type=RenewalOutput)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             output = None
-        if output is None:
-            return self._note_failure(now, result.trouble)
-        self._store.write_note(CertificateNote(output.name, output.not_after, output.due_at))
+        if output is None or result.trouble:
+            return self._note_failure(now, result.trouble, output)
+        trouble = ""
+        if output.renewed and not output.not_before <= now < output.not_after:
+            span = f"{format_moment(output.not_before)} to {format_moment(output.not_after)}"
+            shown = f"it shows {format_moment(now)}; the certificate issued now is valid from {span}"
+            trouble = f"this machine's clock is wrong: set it ({shown})"
+            log.error("%s", trouble)
+            self._vain_s = self._store.clock.monotonic_s()
+        self._store.write_note(CertificateNote(output.name, output.not_after, output.due_at, trouble, bool(trouble)))
         if output.renewed:
             log.info("the certificate of %s is renewed until %s", output.name, output.not_after.isoformat())
             self._on_renewed()
         spread = CHECK_EVERY * fraction(output.name) / 24
         return (min(max(output.due_at, now), now + CHECK_EVERY) - now + spread).total_seconds()
 
-    def _note_failure(self, now: datetime, trouble: str) -> float:
+    def _note_failure(self, now: datetime, trouble: str, output: RenewalOutput | None) -> float:
         """Note why the check failed. Returns the seconds until a retry: the nearer the expiry the sooner, at most about once a minute."""
-        known = self._store.read_note(CertificateNote)
+        before = self._store.read_note(CertificateNote)
+        known = before if output is None else CertificateNote(output.name, output.not_after, output.due_at)
         if known is None:
             log.error("the certificate could not be checked: %s", trouble)
             return 600.0
-        if known.trouble != trouble:
+        if before is None or before.trouble != trouble:
             log.error("the certificate could not be renewed: %s", trouble)
-            self._store.write_note(msgspec.structs.replace(known, trouble=trouble))
+        self._store.write_note(msgspec.structs.replace(known, trouble=trouble))
         left_s = (known.not_after - now).total_seconds()
         return min(max(left_s / 20, 60.0), 3600.0) * (0.5 + fraction(known.name))

@@ -21,6 +21,7 @@ class EndReason(Enum):
     UNTRUSTED = "untrusted"  # the server's certificate is not of our authority
     REFUSED = "refused"  # the server refused the session, and said when to retry
     FENCED = "fenced"  # this node has a newer connection, which may be that of a copy
+    CLOCK = "clock"  # a certificate is not valid by the clock of one side
     REVOKED = "revoked"  # our certificate is no longer accepted
     MOVED = "moved"  # the server asked us to reconnect
     CYCLED = "cycled"  # the connection reached its planned age
@@ -35,6 +36,8 @@ FAILED_S = (5.0, 300.0)
 # The first, the second and every further one.
 FENCED_S = (2.0, 30.0, 600.0)
 REVOKED_S = (600.0, 1800.0)
+# Clocks are corrected at any moment, and then everything works again.
+CLOCK_S = (5.0, 60.0)
 # However long a server asks for: one that was taken over cannot send the node away for good.
 MAX_DELAY_S = 3600.0
 # An operator may be about to enrol the machine, and checking costs nothing.
@@ -76,6 +79,8 @@ class Backoff:
                 # Soon: only when both machines have connected does the server know that there are two, and holds the node.
                 self._fenced += 1
                 return self._chance.uniform(0, FENCED_S[min(self._fenced, len(FENCED_S)) - 1])
+            case EndReason.CLOCK:
+                return self._grow(*CLOCK_S)
             case EndReason.REVOKED:
                 return self._chance.uniform(*REVOKED_S)
             case _:

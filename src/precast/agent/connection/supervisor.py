@@ -7,12 +7,14 @@ import asyncio
 import gc
 import logging
 import random
+import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from precast.agent.connection.backoff import Backoff, EndReason
 from precast.agent.connection.session import Session, SessionEnd
 from precast.agent.connection.session_socket import Connector
+from precast.agent.identity.expiry import describe_expiry
 from precast.agent.state.status_notes import CertificateNote, ConnectionNote
 from precast.agent.state.store import LocalStore
 from precast.base.errors import PrecastError
@@ -20,11 +22,15 @@ from precast.wire.sessions import Welcome
 
 log = logging.getLogger("precast.agent")
 
+# While the agent waits, it checks this often whether the machine's clock was set, by at least so much.
+CLOCK_CHECK_S = 5.0
+CLOCK_SET_S = 60.0
 # After these, the next server is tried.
 _NEXT_SERVER = (
     EndReason.UNREACHABLE,
     EndReason.FAILED,
     EndReason.UNTRUSTED,
+    EndReason.CLOCK,
     EndReason.REFUSED,
     EndReason.MOVED,
 )
@@ -83,7 +89,7 @@ class ConnectionSupervisor:
             self._note_end(end, delay_s)
             if end.reason in _NEXT_SERVER and self._url in self.urls:
                 self._url = self.urls[(self.urls.index(self._url) + 1) % len(self.urls)]
-            if end.reason is EndReason.REVOKED or self._has_expired():
+            if end.reason is EndReason.REVOKED or self._describe_expiry():
                 self._check_certificate()
             await self._wait(delay_s)
 
@@ -97,9 +103,9 @@ class ConnectionSupervisor:
     def _note_end(self, end: SessionEnd, delay_s: float) -> None:
         """Note why the session ended, and log it if the reason is not the same as before."""
         why = f"{_EXPLANATIONS[end.reason]} ({end.why})" if end.reason in _EXPLANATIONS else end.why
-        if self._has_expired():
-            why = f"this machine's certificate has expired ({why})"
         now = self._store.clock.now()
+        if expiry := self._describe_expiry():
+            why = f"{expiry} ({why})"
         try:
             epoch = self._store.session_state().epoch
             next_at = now + timedelta(seconds=delay_s)
@@ -119,18 +125,29 @@ class ConnectionSupervisor:
             )
         self._logged = why
 
-    def _has_expired(self) -> bool:
-        """Whether the certificate of this machine has expired."""
+    def _describe_expiry(self) -> str:
+        """One line if the certificate of this machine is not valid by its clock, or empty."""
         try:
             certificate = self._store.read_note(CertificateNote)
         except PrecastError:
-            return False
-        return certificate is not None and certificate.not_after <= self._store.clock.now()
+            return ""
+        if certificate is None:
+            return ""
+        if certificate.is_clock_wrong:
+            return certificate.trouble
+        return describe_expiry(certificate.name, certificate.not_after, self._store.clock.now())
 
     async def _wait(self, delay_s: float) -> None:
+        """Wait for the delay, or until a new connection is wanted, or until this machine's clock is set: it may have been the reason."""
         self._reconnect_now.clear()
-        try:
-            async with asyncio.timeout(delay_s):
-                await self._reconnect_now.wait()
-        except TimeoutError:
-            pass
+        clock = self._store.clock
+        until_s, offset_s = time.monotonic() + delay_s, clock.now().timestamp() - time.monotonic()
+        while (left_s := until_s - time.monotonic()) > 0:
+            try:
+                async with asyncio.timeout(min(left_s, CLOCK_CHECK_S)):
+                    await self._reconnect_now.wait()
+                return
+            except TimeoutError:
+                pass
+            if abs(clock.now().timestamp() - time.monotonic() - offset_s) > CLOCK_SET_S:
+                return

@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -16,8 +17,11 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMes
 from precast.agent import issues
 from precast.agent.connection.backoff import EndReason
 from precast.agent.connection.session_socket import ConnectionEnded
+from precast.base import clock_differences
+from precast.base.clock import SystemClock
 from precast.base.errors import PrecastError
 from precast.base.https import Problem, split_url
+from precast.wire import issues as wire_issues
 from precast.wire import sessions as session
 
 # For one address of a server; the caller sets a deadline for the whole.
@@ -26,12 +30,14 @@ CLOSE_S = 2.0
 # The lower these are, the fewer bytes are buffered in memory; a record of facts fits.
 QUEUE_FRAMES = 4
 WRITE_BYTES = 32 * 1024
+CLOSED_EARLY = "the server closed the connection before it answered"
 # The HTTP statuses of a server that does not accept our certificate.
 DENIED = (401, 403)
 
 _REASONS_BY_CODE = {
     session.CLOSE_FENCED: EndReason.FENCED,
     session.CLOSE_REVOKED: EndReason.REVOKED,
+    session.CLOSE_EXPIRED: EndReason.CLOCK,
     session.CLOSE_RECONNECT: EndReason.MOVED,
 }
 
@@ -108,18 +114,44 @@ async def open_socket(url: str, context: ssl.SSLContext) -> ClientConnection:
             write_limit=WRITE_BYTES,
         )
     except ssl.SSLCertVerificationError as error:
+        if clock_differences.is_about_time(error):
+            raise await _ended_by_clock(host, port, f"the server's certificate: {error.verify_message}") from error
         why = f"this machine does not trust the server's certificate: {error.verify_message}"
         raise ConnectionEnded(EndReason.UNTRUSTED, why) from error
     except InvalidStatus as error:
         raise _ended_by_status(error) from error
     except InvalidMessage as error:
         # In TLS 1.3 a server cannot answer to a client's certificate: one that does not accept ours just closes the connection.
-        raise ConnectionEnded(EndReason.FAILED, "the server closed the connection before it answered") from error
+        ended = await _ended_by_clock(host, port, CLOSED_EARLY)
+        raise (ConnectionEnded(EndReason.FAILED, CLOSED_EARLY) if ended.why == CLOSED_EARLY else ended) from error
     except (ConnectionError, ssl.SSLEOFError) as error:
         # So does a load balancer that has no server to pass the connection on to. It costs nobody anything.
         raise ConnectionEnded(EndReason.UNREACHABLE, "the connection was closed before the TLS handshake") from error
     except (OSError, EOFError, InvalidHandshake) as error:
         raise ConnectionEnded(EndReason.FAILED, f"no session could be opened: {_describe(error)}") from error
+
+
+async def _ended_by_clock(host: str, port: int, why: str) -> ConnectionEnded:
+    """Compare the clocks of both sides, and say which is ahead of the other."""
+    difference = clock_differences.explain_difference(SystemClock().now(), await _ask_server_time(host, port))
+    return ConnectionEnded(EndReason.CLOCK, f"{difference} ({why})" if difference else why)
+
+
+async def _ask_server_time(host: str, port: int) -> datetime | None:
+    """As `clock_differences.ask_server_time`, without blocking."""
+    try:
+        async with asyncio.timeout(clock_differences.ASK_S):
+            dialled = await _dial(host, port)
+            reader, writer = await asyncio.open_connection(
+                sock=dialled, ssl=clock_differences.trust_any(), server_hostname=host
+            )
+            try:
+                writer.write(clock_differences.ASK)
+                return clock_differences.parse_server_time(await reader.read(clock_differences.MAX_ANSWER_BYTES))
+            finally:
+                writer.transport.abort()
+    except (OSError, TimeoutError, ConnectionEnded):
+        return None
 
 
 def ended_by_close(end: ConnectionClosed) -> ConnectionEnded:
@@ -185,15 +217,17 @@ async def _resolve(host: str, port: int) -> Sequence[Address]:
 
 def _ended_by_status(error: InvalidStatus) -> ConnectionEnded:
     """Translate an HTTP answer that is not the upgrade to a websocket."""
-    status = error.response.status_code
+    status, code = error.response.status_code, ""
     try:
         problem = msgspec.json.decode(error.response.body or b"", type=Problem)
-        why = f"{problem.detail} [{problem.code}]"
+        why, code = f"{problem.detail} [{problem.code}]", problem.code
     except (msgspec.MsgspecError, UnicodeDecodeError):
         why = f"it does not answer like a Precast server (status {status})"
     retry_after = error.response.headers.get("Retry-After", "")
     if retry_after.isascii() and retry_after.isdigit():
         return ConnectionEnded(EndReason.REFUSED, why, (float(retry_after), 1.5 * float(retry_after) + 1))
+    if code == wire_issues.CERTIFICATE_EXPIRED.code:
+        return ConnectionEnded(EndReason.CLOCK, why)
     return ConnectionEnded(EndReason.REVOKED if status in DENIED else EndReason.FAILED, why)
 
 

@@ -17,6 +17,7 @@ import msgspec
 from precast.agent import issues
 from precast.agent.state.store import LocalStore
 from precast.base.clock import from_micros, to_micros
+from precast.base.clock_differences import TOLERANCE
 from precast.wire.sessions import FACTS, LOSS, MAX_FRAME_BYTES, LossBody, Record
 
 # The part of a frame around a record's body, at most.
@@ -57,6 +58,9 @@ class Spool:
     def __init__(self, store: LocalStore, limits: SpoolLimits) -> None:
         self._store = store
         self.limits = limits
+        # Since when the clock has been steady, by the monotonic clock, and how far it is ahead of that one.
+        self._steady_since_s = store.clock.monotonic_s()
+        self._offset_s = self._read_offset_s()
 
     def put(self, kind: str, body: bytes, importance: Importance, *, supersedes: bool = False) -> None:
         """Store a record; it is flushed to the disk when this returns. With `supersedes`, unsent records of its kind are deleted.
@@ -119,14 +123,19 @@ class Spool:
         return self._numbered(after, records, size_bytes, least) if chosen else []
 
     def acknowledge(self, through: int) -> None:
-        """Mark records as acknowledged through a number, and delete those that were acknowledged longer ago than the horizon."""
+        """Mark records as acknowledged through a number, and delete those that were acknowledged longer ago than the horizon.
+
+        A clock that was set makes them look older than they are: none is deleted by age until it has been steady for a horizon.
+        """
         now = self._now()
+        steady_s = self._measure_steady_s()
         with self._store.transaction() as db:
             _note_acknowledged_facts(db, through)
             db.execute("UPDATE record SET acked_at = ? WHERE number <= ? AND acked_at IS NULL", (now, through))
             db.execute(
-                "DELETE FROM record WHERE acked_at < ? - (SELECT CAST(horizon_s * 1000000 AS INTEGER) FROM session)",
-                (now,),
+                "DELETE FROM record WHERE acked_at < ? - (SELECT CAST(horizon_s * 1000000 AS INTEGER) FROM session)"
+                " AND ? >= (SELECT horizon_s FROM session)",
+                (now, steady_s),
             )
             self._make_room(db)
         self._store.shrink()
@@ -189,6 +198,17 @@ class Spool:
                 )
                 return
         _insert(db, LOSS, msgspec.json.encode(loss), Importance.RESULT, self._now())
+
+    def _measure_steady_s(self) -> float:
+        """For how long the clock has not been set, as far as this process has seen."""
+        clock, offset_s = self._store.clock, self._read_offset_s()
+        if abs(offset_s - self._offset_s) > TOLERANCE.total_seconds():
+            self._steady_since_s = clock.monotonic_s()
+        self._offset_s = offset_s
+        return clock.monotonic_s() - self._steady_since_s
+
+    def _read_offset_s(self) -> float:
+        return self._store.clock.now().timestamp() - self._store.clock.monotonic_s()
 
     def _now(self) -> int:
         return to_micros(self._store.clock.now())

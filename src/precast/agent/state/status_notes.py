@@ -42,6 +42,7 @@ class CertificateNote(msgspec.Struct, frozen=True):
     not_after: datetime
     due_at: datetime
     trouble: str = ""
+    is_clock_wrong: bool = False  # it was just issued, and is not valid by this machine's clock
 
 
 class FactsNote(msgspec.Struct, frozen=True):

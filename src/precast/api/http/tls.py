@@ -25,6 +25,7 @@ log = logging.getLogger("precast.api")
 # Long before the expiry: clocks differ, and a server may be suspended for weeks.
 RENEW_BEFORE = timedelta(days=30)
 CHECK_EVERY_S = 1.0
+EARLY_EVERY_S = 60.0
 
 
 class ServerTls:
@@ -42,6 +43,7 @@ class ServerTls:
         self._hosts = hosts
         self._clock = clock
         self._current, self.certificate = context, certificate
+        self._made_s = clock.monotonic_s()
         # OpenSSL calls this at every handshake, also if the client sends no server name: only here can the certificate be chosen.
         self.context = context
         self.context.sni_callback = self._choose
@@ -59,7 +61,7 @@ class ServerTls:
         try:
             if await self._signer.refresh():
                 return True
-            is_due = self.certificate.not_valid_after_utc - RENEW_BEFORE <= self._clock.now()
+            is_due = self._is_due()
             if not is_due and self._signed_by is self._signer.current:
                 return False
             await self._renew()
@@ -71,10 +73,16 @@ class ServerTls:
             return False
         return True
 
+    def _is_due(self) -> bool:
+        now, certificate = self._clock.now(), self.certificate
+        # One that begins later was issued while the signer's clock was ahead. The signer is asked seldom: its clock may still be.
+        is_early = certificate.not_valid_before_utc > now and self._clock.monotonic_s() - self._made_s >= EARLY_EVERY_S
+        return certificate.not_valid_after_utc - RENEW_BEFORE <= now or is_early
+
     async def _renew(self) -> None:
         authority = self._signer.current
         self._current, self.certificate = await _make(self._signer, self._hosts)
-        self._signed_by = authority
+        self._signed_by, self._made_s = authority, self._clock.monotonic_s()
 
     async def run(self) -> None:
         """Check once a second, for ever."""

@@ -121,7 +121,8 @@ class SessionMaintenance:
         silent = [connection for connection in connections if _is_silent(connection, limit_s)]
         await _close(silent, session.CLOSE_SILENT, "the node is silent")
         expired = [connection for connection in connections if connection.node.certified_until <= now]
-        await _close(expired, session.CLOSE_REVOKED, "the certificate has expired")
+        why = f"the certificate has expired, by this server's clock ({now:%Y-%m-%d %H:%M:%SZ})"
+        await _close(expired, session.CLOSE_EXPIRED, why)
 
     async def _rebalance(self) -> None:
         """If this server has many more nodes than the others, ask some of them to reconnect to another server."""

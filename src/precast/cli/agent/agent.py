@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from precast.agent.settings import AgentSettings
-from precast.base.errors import PrecastError
+from precast.base.clock_differences import format_moment
+from precast.base.errors import Kind, PrecastError
 from precast.base.spans import visible
 from precast.cli import issues
 from precast.cli.agent import agent_apply
@@ -75,11 +76,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="authenticate by the certificate of Puppet's agent (`puppet config print ssldir`), if the server has imported its CA",
     )
     enrol.add_argument(
-    enrol.add_argument(
         "--again",
         action="store_true",
         help="replace the certificate that this machine has: nothing of its earlier enrolment is used any more",
     )
+    enrol.add_argument(
         "--wait",
         metavar="SECONDS",
         type=int,
@@ -138,14 +139,13 @@ def _enrol(args: argparse.Namespace) -> int:
         certificate = identity.enrol(_url(args), token, args.name, again=args.again)
     else:
         raise issues.NO_TOKEN.error()
-    return _print_certificate(args, f"{args.name} is enrolled", identity, certificate.not_valid_after_utc.isoformat())
     dropped = _discard_earlier_life(args.root)
     if dropped is not None:
         records = f" and {dropped} records that were not sent" if dropped else ""
         print(f"precast: the state of the earlier enrolment is deleted: policy, catalog{records}", file=sys.stderr)
+    return _print_certificate(args, f"{args.name} is enrolled", identity, certificate.not_valid_after_utc.isoformat())
 
 
-def _find_token(args: argparse.Namespace) -> str:
 def _discard_earlier_life(root: Path) -> int | None:
     """Discard the state of an earlier enrolment now, also if no daemon runs. Returns the number of records that were not sent."""
     from precast.agent.state.store import store_path
@@ -156,6 +156,7 @@ def _discard_earlier_life(root: Path) -> int | None:
         return store.dropped
 
 
+def _find_token(args: argparse.Namespace) -> str:
     """The enrolment token from a file, standard input, the command line or the environment; empty if there is none."""
     if args.token_file is not None:
         return read_secret(args.token_file)
@@ -184,21 +185,40 @@ def _renew(args: argparse.Namespace) -> int:
     from precast.agent.identity.enrolment import Identity
 
     identity = Identity(args.root, _client_opener(load_settings(AgentSettings, args).values))
-    is_due = not args.if_due or identity.due_at() <= datetime.now(UTC)
-    certificate = identity.renew(_url(args)) if is_due else identity.current()
+    now, certificate = datetime.now(UTC), identity.current()
+    # One that begins later was issued while the server's clock was ahead.
+    is_due = not args.if_due or identity.due_at() <= now or certificate.not_valid_before_utc > now
+    failure = None
+    if is_due:
+        try:
+            certificate = identity.renew(_url(args))
+        except PrecastError as error:
+            failure = _explain_refusal(error, identity.name(), certificate.not_valid_after_utc, now)
     until = certificate.not_valid_after_utc.isoformat()
-    if not args.json:
-        return _print_certificate(args, "renewed" if is_due else "not due", identity, until)
-    print_json(
-        {
-            "certificate": str(identity.certificate),
-            "name": identity.name(),
-            "not_after": until,
-            "due_at": identity.due_at().isoformat(),
-            "renewed": is_due,
-        }
-    )
-    return 0
+    if args.json:
+        print_json(
+            {
+                "certificate": str(identity.certificate),
+                "name": identity.name(),
+                "not_before": certificate.not_valid_before_utc.isoformat(),
+                "not_after": until,
+                "due_at": identity.due_at().isoformat(),
+                "renewed": is_due and failure is None,
+            }
+        )
+    if failure is not None:
+        raise failure
+    return 0 if args.json else _print_certificate(args, "renewed" if is_due else "not due", identity, until)
+
+
+def _explain_refusal(error: PrecastError, name: str, not_after: datetime, now: datetime) -> PrecastError:
+    """The error of a renewal, or what to do if servers refuse it because the certificate expired too long ago."""
+    from precast.agent import issues as agent_issues
+    from precast.agent.identity.expiry import is_beyond_renewal
+
+    if error.kind is not Kind.DENIED or not is_beyond_renewal(not_after, now):
+        return error
+    return agent_issues.EXPIRED_TOO_LONG.error(name=name, not_after=format_moment(not_after), now=format_moment(now))
 
 
 def _facts(args: argparse.Namespace) -> int:
@@ -262,9 +282,11 @@ def _fetch(args: argparse.Namespace) -> int:
     from precast.agent.catalog.fetch import fetch_and_note
     from precast.agent.identity.credentials import Credentials
     from precast.agent.network.request_process import network_client
+    from precast.agent.state.life import read_life
     from precast.agent.state.status_notes import PolicyNote
 
     settings = load_settings(AgentSettings, args).values
+    life = read_life(args.root)  # before the certificate is loaded, which must be of the same life as the store
     context, urls = Credentials(args.root).context(), _urls(settings)
     with (
         network_client(context, settings.network_user) as client,
@@ -281,11 +303,9 @@ def _fetch(args: argparse.Namespace) -> int:
         print(
             f"catalog {fetched.digest[:12]} is cached; fetched {fetched.contents} contents and {len(fetched.plugins)} plug-ins"
         )
-    from precast.agent.state.life import read_life
     else:
         print(f"catalog {fetched.digest[:12]} is already cached")
     return 0
-    life = read_life(args.root)  # before the certificate is loaded, which must be of the same life as the store
 
 
 def _url(args: argparse.Namespace) -> str:

@@ -9,11 +9,13 @@ from pathlib import Path
 import msgspec
 
 from precast.app.settings import ServerSettings
+from precast.app.shared_services import build_clock_guard
 from precast.base.errors import PrecastError
 from precast.cli.console.output import format_time, print_json, print_table
 from precast.cli.console.parser import declare_exits
 from precast.cli.console.settings import add_settings, load_settings
 from precast.cli.server import backup
+from precast.cli.server.clock import show_clock
 from precast.cli.server.database import opened_at
 from precast.store import issues
 from precast.store.engine import location
@@ -60,6 +62,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     keygen.add_argument("file", metavar="FILE", type=Path)
     keygen.add_argument("--json", action="store_true", help="print one JSON document")
     keygen.set_defaults(run=backup.keygen)
+    clock = add("clock", _clock, "show the time that this site last trusted, or confirm that the clock is right")
+    clock.add_argument(
+        "--confirm", action="store_true", help="trust the clock as it is now: old data is deleted by it again"
+    )
+    declare_exits(clock, {1: "the clock is not trusted"})
     work = add("work", _work, "show the work queue: how many items wait, are claimed, or are dead letters")
     choice = work.add_mutually_exclusive_group()
     choice.add_argument("--items", action="store_true", help="list the items that wait or are claimed")
@@ -95,6 +102,7 @@ async def _check(args: argparse.Namespace) -> int:
     try:
         async with _opened(args) as database:
             findings = await inspect(database)
+            findings += await _inspect_clock(args, database)
     except PrecastError as error:
         # `connect` refuses a database that would lose data, and damage may raise an error anywhere: here both are findings.
         if not issues.NOT_DURABLE.matches(error) and not issues.DAMAGED.matches(error):
@@ -107,6 +115,18 @@ async def _check(args: argparse.Namespace) -> int:
             hint = f"\n{'':9}hint: {finding.hint}" if finding.hint else ""
             print(f"{finding.level.value:8} {finding.text}{hint}")
     return 1 if any(finding.level is Level.REFUSED for finding in findings) else 0
+
+
+async def _inspect_clock(args: argparse.Namespace, database: Database) -> list[Finding]:
+    judgement = await build_clock_guard(database, load_settings(ServerSettings, args).values).examine()
+    return [] if judgement.is_trusted else [Finding(Level.WARNING, judgement.why, judgement.hint)]
+
+
+async def _clock(args: argparse.Namespace) -> int:
+    settings = load_settings(ServerSettings, args).values
+    async with _opened(args) as database:
+        await Schema(database).verify()
+        return await show_clock(args, build_clock_guard(database, settings), database)
 
 
 async def _work(args: argparse.Namespace) -> int:

@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from precast.base.clock import Clock
+from precast.base.clock_differences import TOLERANCE
 from precast.base.errors import PrecastError
-from precast.services.clocks.judgement import TOLERANCE, TRUSTED, Judgement, Reading, judge
+from precast.services.clocks.judgement import TRUSTED, Judgement, Reading, judge
 from precast.store import clocks as store
 from precast.store.clocks import ClockMark
 from precast.store.engine.database import Database

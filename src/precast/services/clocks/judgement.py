@@ -8,10 +8,9 @@ count: they are not the operator's machines, and deleting is the one act that th
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from precast.base.clock_differences import TOLERANCE, describe_offset, format_moment
 from precast.store.clocks import ClockMark
 
-# Clocks that NTP corrects differ by less. Being wrong by this much deletes nothing that matters.
-TOLERANCE = timedelta(minutes=5)
 # After a start of the machine, nobody knows how long it was off. Up to this time its clock is believed.
 MAX_OFF = timedelta(days=1)
 
@@ -60,7 +59,9 @@ def judge(reading: Reading, seen: ClockMark | None, mark: ClockMark | None) -> J
     reference = "what it should show after the time that has passed" if is_same_boot else "the time last trusted here"
     text = f"the clock of this server is {describe_offset(offset)} {reference}"
     return Judgement(
-        f"{text} (it shows {_format(reading.now)}, and was last trusted at {_format(known.at)})", CONFIRM, is_behind
+        f"{text} (it shows {format_moment(reading.now)}, and was last trusted at {format_moment(known.at)})",
+        CONFIRM,
+        is_behind,
     )
 
 
@@ -70,7 +71,7 @@ def _compare_clocks(own: datetime, database: datetime, expected: datetime | None
         text = f"the clock of the database is {describe_offset(database - own)} this server's"
     else:
         text = f"the clock of this server is {describe_offset(own - database)} the database's"
-    return f"{text} (this server shows {_format(own)}, the database {_format(database)})"
+    return f"{text} (this server shows {format_moment(own)}, the database {format_moment(database)})"
 
 
 def _choose(seen: ClockMark | None, mark: ClockMark | None) -> ClockMark | None:
@@ -78,20 +79,3 @@ def _choose(seen: ClockMark | None, mark: ClockMark | None) -> ClockMark | None:
     if seen is not None and (mark is None or seen.confirmed == mark.confirmed):
         return seen
     return mark
-
-
-def describe_offset(offset: timedelta) -> str:
-    """An offset as people say it: `40 days ahead of`, `3 hours behind`."""
-    size = abs(offset)
-    for unit, length in (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", timedelta(minutes=1))):
-        if size >= 2 * length or (size >= length and unit != "day"):
-            count = round(size / length)
-            break
-    else:
-        unit, count = "second", round(size.total_seconds())
-    plural = "" if count == 1 else "s"
-    return f"{count} {unit}{plural} {'behind' if offset < timedelta(0) else 'ahead of'}"
-
-
-def _format(time_at: datetime) -> str:
-    return f"{time_at:%Y-%m-%d %H:%M:%SZ}"

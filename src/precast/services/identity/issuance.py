@@ -9,9 +9,10 @@ from cryptography import x509
 from precast.services.identity import certificates
 from precast.store.engine.query import Transaction
 from precast.store.identity.certificates import Certificate
+from precast.wire.identity.bodies import RENEWAL_GRACE
 
 # How long after its expiry a certificate can still be renewed by proof of its key.
-GRACE_S = 30 * 86400
+GRACE_S = int(RENEWAL_GRACE.total_seconds())
 
 
 class NodeAdmission(Protocol):

@@ -14,6 +14,7 @@ from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
 from precast.store.identity.certificates import Certificate, NodeCertificates
+from precast.wire import issues
 
 # How long a superseded certificate is accepted after the first use of its successor.
 OVERLAP = timedelta(minutes=10)
@@ -28,12 +29,15 @@ class RecognitionService:
         self._audit = audit
 
     async def recognise(self, fingerprint: str) -> Certificate | None:
-        """Return the certificate if it is accepted now; None if it is unknown, expired, revoked or superseded.
+        """Return the certificate if it is accepted now; None if it is unknown, revoked or superseded.
 
-        Its first use is recorded before any request of the node is handled.
+        Its first use is recorded before any request of the node is handled. Raises UnauthenticatedError WIRE-003 if it has expired: that
+        is a matter of clocks, and the node tries again soon.
         """
-        known = await self._nodes.find(fingerprint)
-        if known is None or not is_accepted(known, self._database.clock.now()):
+        known, now = await self._nodes.find(fingerprint), self._database.clock.now()
+        if known is None or not is_accepted(known, now):
+            if known is not None and known.not_after <= now and is_accepted(known, known.issued_at):
+                raise issues.CERTIFICATE_EXPIRED.error(node=known.node, not_after=known.not_after, now=now)
             return None
         if known.seen_at is None and not await self._database.write(self.record_use, known):
             return None

@@ -1,9 +1,12 @@
 """Bodies of the API about identity."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
+
+# How long after its expiry a certificate is still renewed.
+RENEWAL_GRACE = timedelta(days=30)
 
 
 class AuthorityBody(msgspec.Struct, frozen=True):

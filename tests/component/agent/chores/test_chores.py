@@ -247,6 +247,7 @@ def said(stage: Stage, *, renewed: bool, left: timedelta, due: timedelta) -> str
     return json.dumps(
         {
             "name": "web1",
+            "not_before": (now + left - timedelta(days=30)).isoformat(),
             "not_after": (now + left).isoformat(),
             "due_at": (now + due).isoformat(),
             "renewed": renewed,
@@ -290,6 +291,25 @@ async def test_failed_renewal_is_logged_and_the_order_stays(stage: Stage, caplog
     assert note.trouble == "precast: error: the server is away"
     assert stage.renew_orders.is_pending()
     assert "could not be renewed" in caplog.text
+
+
+@pytest.mark.parametrize("left", [timedelta(days=-60), timedelta(days=90)], ids=["ahead", "behind"])
+async def test_certificate_that_is_not_valid_by_a_wrong_clock_is_not_renewed_again_and_again(
+    stage: Stage, caplog: pytest.LogCaptureFixture, left: timedelta
+) -> None:
+    stage.answer(said(stage, renewed=True, left=left, due=left))
+    chore = stage.certificate()
+    async with running(chore.run()):
+        await asyncio.wait_for(stage.done.wait(), DEADLINE_S)
+        for _ in range(3):
+            chore.wake()
+            await asyncio.sleep(0.05)
+    note = stage.store.read_note(CertificateNote)
+    assert note is not None
+    assert note.is_clock_wrong
+    assert note.trouble.startswith("this machine's clock is wrong: set it (it shows 2030-")
+    assert len(stage.called) == 1
+    assert caplog.text.count("clock is wrong") == 1
 
 
 async def test_scheduled_run_refreshes_the_catalog_first(stage: Stage) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from precast.boot import events
 from precast.boot.events import AnyEvent, Result
+from precast.boot.plan import CONFIGURATION
 
 NOT_NEEDED = "no module waits for it any more"
 
@@ -86,6 +87,11 @@ class ModuleRunHistory:
         return self.result is None and self.started_s is not None
 
     @property
+    def is_stuck(self) -> bool:
+        """Whether it was left out in this boot, and no earlier run is the reason: what it waits for did not come."""
+        return self.result is None and self.started_s is None and self.earlier_result is None and bool(self.reason)
+
+    @property
     def is_incomplete(self) -> bool:
         return self.is_open or self.result in _INCOMPLETE
 
@@ -142,6 +148,7 @@ class BootHistory:
                 self.is_finished = self._is_stage_complete = False
             case events.ConfigurationMade():
                 self.configured_s, self.instance_id, self.findings = at_s, event.instance_id, event.findings
+                self.module_runs.pop(CONFIGURATION, None)  # an earlier stage could not make it yet
             case events.StageFinished():
                 self.is_finished, self._is_stage_complete = True, event.is_complete
             case events.SourceRuledOut() | events.SourceAsked() | events.SourceAnswered():
@@ -203,6 +210,12 @@ class BootHistory:
             None,
         )
         return self.sources.get(given.source) if given is not None else None
+
+    @property
+    def notable_runs(self) -> list[ModuleRunHistory]:
+        """The module runs that a status must show."""
+        is_stuck = not self._is_stage_complete
+        return [run for run in self.module_runs.values() if run.is_notable or (is_stuck and run.is_stuck)]
 
     @property
     def is_complete(self) -> bool:

@@ -54,7 +54,7 @@ def ran(place: Path) -> list[str]:
 
 
 def status(place: Path) -> tuple[int, str]:
-    words = [Path(sys.executable).with_name("precast"), "boot", "status", "--root", str(place)]
+    words = [str(Path(sys.executable).with_name("precast")), "boot", "status", "--root", str(place)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout
 

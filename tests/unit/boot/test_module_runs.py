@@ -56,6 +56,13 @@ async def test_failure_of_an_earlier_stage_makes_the_boot_incomplete(tmp_path: P
     assert not later.module_runs["late"].is_notable
 
 
+async def test_modules_that_never_got_their_turn_are_shown(tmp_path: Path) -> None:
+    history = await boot(tmp_path, module("a", after=["b"]), module("b", after=["a"]), module("free"))
+    assert not history.is_complete
+    assert [run.name for run in history.notable_runs] == ["a", "b"]
+    assert all("not run: " in run.words for run in history.notable_runs)
+
+
 def test_condition_of_power_state_that_is_not_met_counts_as_run(tmp_path: Path) -> None:
     # Without a root this changes nothing: the condition is false.
     ran = scratch.run(

@@ -100,11 +100,10 @@ def print_status(history: BootHistory, is_json: bool) -> None:
         print(f"identity: {identity.name} ({visible(identity.origin)})")
     for finding in history.findings:
         print(visible(f"warning: {finding}"))
-    for module_run in history.module_runs.values():
-        if module_run.is_notable:
-            print(visible(f"{module_run.name}: {module_run.words}"))
-            for warning in module_run.warnings:
-                print(visible(f"  warning: {warning}"))
+    for module_run in history.notable_runs:
+        print(visible(f"{module_run.name}: {module_run.words}"))
+        for warning in module_run.warnings:
+            print(visible(f"  warning: {warning}"))
     print(_summary(history))
 
 

@@ -129,7 +129,7 @@ class ApiRole:
         rotation = RotationService(database, NodeCertificates(database), build_audit_log(database), signer, ids)
         routes.collect(AuthorityApi(signer, rotation, CrlService(Revocations(database), signer, database.clock)))
         routes.collect(build_identity_api(database, signer, people, recognition, classification.classifier))
-        routes.collect(build_requests_api(database, signer, classification.classifier))
+        routes.collect(build_requests_api(database, signer, classification.classifier, self._guard))
         routes.collect(build_facts_api(database, self._facts))
         routes.collect(build_policies_api(database, signer))
         routes.collect(build_nodes_api(database, self._sessions.orders, classification.classifier))

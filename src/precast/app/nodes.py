@@ -9,6 +9,7 @@ from precast.api.nodes.nodes import NodesApi
 from precast.api.nodes.policies import PoliciesApi
 from precast.app.shared_services import build_audit_log, build_known_nodes, build_target_service
 from precast.base.ids import TimeOrderedIds
+from precast.services.clocks.guard import ClockGuard
 from precast.services.facts.differences import FactDifferences
 from precast.services.facts.intake import FACTS
 from precast.services.facts.reads import TracedReads
@@ -56,9 +57,11 @@ def build_identity_api(
     return IdentityApi(enrolment, people, nodes)
 
 
-def build_requests_api(database: Database, signer: SignerClient, classifier: Classifier) -> RequestsApi:
+def build_requests_api(
+    database: Database, signer: SignerClient, classifier: Classifier, guard: ClockGuard
+) -> RequestsApi:
     nodes, requests = NodeCertificates(database), EnrolmentRequests(database)
-    return RequestsApi(RequestService(database, nodes, requests, build_audit_log(database), signer, classifier))
+    return RequestsApi(RequestService(database, nodes, requests, build_audit_log(database), signer, classifier, guard))
 
 
 def build_nodes_api(database: Database, orders: OrderService, classifier: Classifier) -> NodesApi:

@@ -6,8 +6,9 @@ from datetime import timedelta
 import pytest
 
 from precast.base.clock import ManualClock
+from precast.base.clock_differences import TOLERANCE
 from precast.services.clocks.guard import ClockGuard
-from precast.services.clocks.judgement import MAX_OFF, TOLERANCE
+from precast.services.clocks.judgement import MAX_OFF
 from precast.services.reports.reports import ReportService, prepare_began, prepare_ended
 from precast.services.reports.retention import ReportRetention
 from precast.services.reports.views import ReportViews
@@ -17,6 +18,7 @@ from precast.store.identity.certificates import NodeCertificates
 from precast.store.reports.partitions import ReportPartitions
 from precast.store.reports.reports import Reports
 from precast.store.reports.views import ReportFilter, ReportReader
+from tests.contract.identity.identity_site import Site, new_key
 from tests.contract.reports.report_site import began, changed, ended, report_id
 
 DAY_S = 86_400.0
@@ -190,3 +192,13 @@ async def test_small_corrections_and_a_night_without_power_hold_nothing(world: W
     assert (await world.guard.check()).is_trusted
     clock.set_ahead(MAX_OFF.total_seconds() - 1)
     assert (await world.restart("next morning").guard.check()).is_trusted
+
+
+async def test_request_for_a_certificate_is_not_deleted_by_a_clock_that_jumped(site: Site, clock: ManualClock) -> None:
+    await site.guard.check()
+    key = new_key()
+    await site.request("web1", key)
+    clock.set_ahead(40 * DAY_S)
+    await site.request("web2", new_key())
+    clock.set_back(40 * DAY_S)
+    assert [request.node for request in await site.requests.list_pending(("", ""), 10)] == ["web1", "web2"]

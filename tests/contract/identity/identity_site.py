@@ -11,6 +11,7 @@ from cryptography.x509.oid import NameOID
 
 from precast.base.errors import PrecastError
 from precast.base.ids import TimeOrderedIds
+from precast.services.clocks.guard import ClockGuard
 from precast.services.identity.authority import PublicAuthority
 from precast.services.identity.enrolment import EnrolmentService
 from precast.services.identity.people import PeopleService
@@ -75,8 +76,9 @@ class Site:
         )
         self.rotation = RotationService(database, self.nodes, self.audit, signer, ids, settle_s=0)
         self.people = PeopleService(database, self.tokens, self.audit, ids, secrets, signer)
+        self.guard = ClockGuard(database, "boot")
         self.requests = RequestService(
-            database, self.nodes, EnrolmentRequests(database), self.audit, signer, self.classifier
+            database, self.nodes, EnrolmentRequests(database), self.audit, signer, self.classifier, self.guard
         )
 
     @property

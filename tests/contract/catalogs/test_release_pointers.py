@@ -11,11 +11,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from lab.compile_services import CompileServices
 from lab.document_signer import DocumentSigner
 from precast.base.clock import ManualClock
+from precast.base.errors import ConflictError
 from precast.services.catalogs.release_pointer import MAX_AGE_S, ReleasePointers
 from precast.store.catalogs.released import Release
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.certificates import NodeCertificates
+from precast.store.sessions.machines import Machine
+from precast.store.sessions.sessions import Sessions
 from precast.wire.catalogs.bodies import ReleaseBody
 from precast.wire.catalogs.release_pointer import ReleasePointer, SignedRelease, signed_release_bytes
 from precast.wire.nodes.bodies import NodesAction, TargetsBody
@@ -81,6 +84,27 @@ async def test_pointer_is_signed_once_while_nodes_ask_again(site: Site, clock: M
     await pointers.header(release)
     await pointers.header(await site.release("b" * 64))
     assert signer.count == 3
+
+
+async def test_node_on_hold_gets_no_other_catalog_until_an_operator_has_chosen(site: Site) -> None:
+    sessions = Sessions(site.database)
+    await site.deploy({"manifests/site.pp": "notify { 'one': }\n"})
+    await site.introduce("web1")
+    await site.submit("web1", {}, {})
+    await site.settle()
+    await site.releases.release(ReleaseBody(TargetsBody(["web1"])), "person:ann")
+    digest = (await site.downloads.fetch("web1", "")).release.digest
+    await site.database.write(sessions.lock, "web1")
+    await site.database.write(sessions.hold, "web1", 1)
+    # What a machine has stays confirmed.
+    assert (await site.downloads.fetch("web1", digest)).body is None
+    with pytest.raises(ConflictError, match="web1 is on hold"):
+        await site.downloads.fetch("web1", "")
+    machine = Machine(
+        "m", "i", ["a"], "", "b", "192.0.2.1", "1", 0, site.database.clock.now(), site.database.clock.now()
+    )
+    await site.database.write(sessions.choose, "web1", machine)
+    assert (await site.downloads.fetch("web1", "")).body is not None
 
 
 async def test_rollback_by_the_operator_is_a_release_with_a_higher_sequence(site: Site) -> None:

@@ -202,7 +202,14 @@ async def test_healthy_machine_is_not_held(site: Held, change: dict[str, Any]) -
     await site.begin(hello("a1", machine_id="m1"))
     session = await site.begin(hello("a2", "a1", epoch=1, machine_id="m1"))
     await site.take(session.epoch, note(1), note(2))
-    said = {"attempts": ["a3", "a2"], "boot_id": "boot", "agent": "0.1", "instance": "store", "epoch": 2, "last": 2}
+    said: dict[str, Any] = {
+        "attempts": ["a3", "a2"],
+        "boot_id": "boot",
+        "agent": "0.1",
+        "instance": "store",
+        "epoch": 2,
+        "last": 2,
+    }
     said |= {"machine_id": "m1"} | change
     await site.begin(Hello(versions=[1], **said), address="198.51.100.7")
     assert not await site.is_held()

@@ -234,7 +234,7 @@ class CatalogsApi:
         NODE,
         "The released catalog of the calling node, byte for byte, with its signed pointer; 304 if the node has it already",
         Document,
-        errors=_NO_CATALOG,
+        errors=(*_NO_CATALOG, catalog_issues.HELD_NODE),
         headers=("If-None-Match",),
     )
     async def fetch(self, call: Call) -> Document:

@@ -13,6 +13,7 @@ from precast.store.catalogs.released import Release
 from precast.store.code.blobs import Blobs
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
+from precast.store.sessions.sessions import Sessions
 
 
 class ServedCatalog(NamedTuple):
@@ -32,11 +33,12 @@ class CatalogDownloads:
     ) -> None:
         self._database, self._catalogs, self._blobs = database, catalogs, blobs
         self._skeletons, self._pointers = skeletons, pointers
+        self._sessions = Sessions(database)
 
     async def fetch(self, node: str, known: str) -> ServedCatalog:
         """The release that a node is served, with its body unless the node knows it.
 
-        Raises NotFoundError RELEASE-001, and the signer's error.
+        Raises NotFoundError RELEASE-001, ConflictError RELEASE-002 for another catalog of a node that is on hold, and the signer's error.
         """
         release = await self._catalogs.released.read_served(node)
         if release is None:
@@ -44,6 +46,8 @@ class CatalogDownloads:
         pointer = await self._pointers.header(release)
         if release.digest == known:
             return ServedCatalog(release, pointer, None)
+        if await self._database.read(self._sessions.filter_held, [node]):
+            raise issues.HELD_NODE.error(node=node)
         return ServedCatalog(release, pointer, await self._skeletons.fill(release.skeleton, release.fill))
 
     async def size_of_content(self, node: str, digest: str) -> int:

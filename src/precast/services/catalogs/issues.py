@@ -14,3 +14,9 @@ NO_CATALOG = Issue(
     "there is no catalog for {node}: {reason}",
     "see `precast catalog show {node}` and `precast catalog errors`",
 )
+HELD_NODE = Issue(
+    "RELEASE-002",
+    Kind.CONFLICT,
+    "{node} is on hold: two machines use its certificate, and neither gets another catalog",
+    "`precast node show {node}` shows the machines; choose one with `precast node choose-machine`",
+)

@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from demo import catalogs, facts, runs, trust
+from demo import catalogs, facts, machines, runs, trust
 from demo.presenter import PRECAST, DemoFailed, Presenter
 
 NODES = ("web1", "web2", "db1")
@@ -26,6 +26,11 @@ def show(presenter: Presenter) -> None:
         catalogs.show(presenter, url, ("web1", "db1"))
         trust.show(presenter, "web1")
         runs.show(presenter, url, ("app1", "db1", "web1"))
+        machines.choose(presenter, url, "web1")
+        machines.back_up(presenter)
+    machines.restore(presenter)
+    with server(presenter, machines.RESTORED) as url:
+        machines.reconnect(presenter, url, "web1")
     presenter.environment = {}
 
 
@@ -69,10 +74,13 @@ def refuse(presenter: Presenter, url: str) -> None:
 
 
 @contextmanager
-def server(presenter: Presenter) -> Iterator[str]:
+def server(presenter: Presenter, data: str = "site") -> Iterator[str]:
     """Run a real server on a free port of this machine, and give its URL."""
-    command = [PRECAST, "server", "--data", "site", "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(command, cwd=presenter.directory, stdout=subprocess.PIPE, text=True) as process:
+    command = [PRECAST, "server", "--data", data, "--listen", "127.0.0.1:0"]
+    with (
+        (presenter.directory / "server.log").open("a") as log,
+        subprocess.Popen(command, cwd=presenter.directory, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+    ):
         try:
             assert process.stdout is not None
             line = process.stdout.readline()

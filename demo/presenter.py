@@ -95,14 +95,14 @@ class Presenter:
         done = self._run(args)
         lines = done.stderr.strip().splitlines()
         if not done.returncode or not lines:
-            raise DemoFailed(f"precast {args[0]} {args[1]} was not refused")
+            raise DemoFailed(f"precast {' '.join(args[:2])} was not refused")
         self._print(f"   {self._paint('2', lines[0])}")
         return lines[0]
 
     def _capture(self, args: tuple[str, ...], expected: int) -> str:
         done = self._run(args)
         if done.returncode != expected:
-            raise DemoFailed(f"precast {args[0]} {args[1]}: {done.stderr.strip()}")
+            raise DemoFailed(f"precast {' '.join(args[:2])}: {done.stderr.strip()}")
         return done.stdout
 
     def _run(self, args: tuple[str, ...]) -> "subprocess.CompletedProcess[str]":

@@ -27,6 +27,10 @@ def test_demo_without_a_terminal_shows_every_scene_and_ends_by_itself() -> None:
         "A server, three nodes",
         "Facts",
         "Catalogs",
+        "Trust",
+        "Jobs",
+        "Machines",
+        "Backup",
     ):
         assert f"━━ {scene}" in done.stdout
     assert "the demo failed" not in done.stdout

@@ -119,6 +119,7 @@ def test_server_compile_lookup_and_apply_see_the_same_node(commands: Commands, t
     assert evaluated.strip() == served["node"]
     applied = commands.run("apply", *local, "--noop", "--state", str(tmp_path / "state"), "-v")
     assert served["node"] in applied
+    assert "environment=production servername= tier= authenticated=local" in applied  # as `puppet apply` has it
 
 
 def test_options_override_what_the_server_has(commands: Commands, tmp_path: Path) -> None:

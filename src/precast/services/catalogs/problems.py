@@ -3,8 +3,6 @@
 It also lists nodes whose staged catalog has problems that a run would meet.
 """
 
-from typing import NamedTuple
-
 from precast.services.catalogs.leaf_problems import read_leaves, view_problems
 from precast.services.work_kinds import COMPILE, DECIDE
 from precast.store.catalogs.catalogs import Catalogs
@@ -21,13 +19,6 @@ LISTED = 500
 NAMES_SHOWN = 20
 
 
-class FlawedCount(NamedTuple):
-    """Nodes whose code gives an error, and nodes whose staged catalog has problems."""
-
-    errors: int
-    warnings: int
-
-
 class CatalogProblems:
     """Holds no state between calls."""
 
@@ -42,10 +33,6 @@ class CatalogProblems:
     async def list_warnings(self, after: str) -> list[CatalogWarning]:
         """A page of the nodes whose staged catalog has problems, by name."""
         return await self._database.read(self._list_warnings, after)
-
-    async def count(self) -> FlawedCount:
-        """How many nodes have an error in their code, or a staged catalog with problems."""
-        return FlawedCount(*await self._database.read(self._catalogs.staged.count_flawed))
 
     async def list_dead_compiles(self) -> list[DeadCompile]:
         """The first compiles and decisions that were given up and that nodes wait for."""

@@ -45,9 +45,17 @@ def find_problems(view: StatusView) -> Iterator[Problem]:
         yield Problem("warning", text, "`precast node show NODE` shows the reason")
     if view.held:
         names = ", ".join(view.held[:HELD_NAMED]) + (", …" if len(view.held) > HELD_NAMED else "")
-        text = f"nodes on hold, because two machines use one certificate, or one was set back to an earlier state: {names}"
+        text = (
+            f"nodes on hold, because two machines use one certificate, or one was set back to an earlier state: {names}"
+        )
         hint = f"`precast node show {view.held[0]}` shows the machines; choose one with `precast node choose-machine`"
         yield Problem("warning", text, hint)
+    if view.code_errors:
+        text = f"the code of {_nodes(view.code_errors)} gives an error: no new catalog can be staged"
+        yield Problem("warning", text, "`precast catalog errors` shows the errors")
+    if view.flawed_catalogs:
+        text = f"the staged catalogs of {_nodes(view.flawed_catalogs)} have problems that a run would meet"
+        yield Problem("warning", text, "`precast catalog errors` shows the problems")
     if view.database.answer_s > SLOW_ANSWER_S:
         yield Problem(
             "warning", f"the database took {view.database.answer_s:.1f} s to answer", "check its load and its disk"
@@ -56,6 +64,10 @@ def find_problems(view: StatusView) -> Iterator[Problem]:
         yield Problem(
             "warning", f"a replica is {view.database.behind_s:.0f} s behind", "check the replica before you need it"
         )
+
+
+def _nodes(count: int) -> str:
+    return "1 node" if count == 1 else f"{count} nodes"
 
 
 def _check_disk(disk: DiskStatus) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ import msgspec
 from precast import __version__
 from precast.services.clocks.judgement import TRUSTED, Judgement
 from precast.services.nodes.problems import find_problems
+from precast.store.catalogs.staged import StagedCatalogs
 from precast.store.engine import health
 from precast.store.engine.database import Database
 from precast.store.nodes.classification import Classifications
@@ -22,7 +23,6 @@ from precast.store.schema.schema import Schema
 from precast.store.sessions.sessions import Server, Sessions
 from precast.wire.nodes.presence import ServerRow
 from precast.wire.nodes.status import ClockTrouble, DatabaseStatus, DiskStatus, QueueStatus, StatusView
-
 
 # Nodes on hold that a status names; there are more if it names as many.
 HELD_SHOWN = 20
@@ -61,6 +61,7 @@ class StatusService:
         now = self._database.clock.now()
         servers = [server for server in await self._sessions.list_servers() if server.lease_until > now]
         disk = await asyncio.to_thread(_disk, self._server.data)
+        code_errors, flawed_catalogs = await self._database.read(StagedCatalogs().count_flawed)
         view = StatusView(
             version=__version__,
             started_at=self._server.started_at,
@@ -75,6 +76,8 @@ class StatusService:
             disk=disk,
             unanswered=await self._database.read(self._sources.count_problems),
             held=await self._database.read(self._sessions.list_held, HELD_SHOWN),
+            code_errors=code_errors,
+            flawed_catalogs=flawed_catalogs,
             clock=_clock(self._server.judge_clock()),
             problems=[],
         )

@@ -66,4 +66,6 @@ class StatusView(msgspec.Struct, frozen=True):
     problems: list[Problem]
     unanswered: int = 0  # nodes that the external classifier could not be asked about the last time
     held: list[str] = []  # nodes on hold, because several machines use their certificate; the first ones
+    code_errors: int = 0  # nodes whose code gives an error, so that no catalog can be staged
+    flawed_catalogs: int = 0  # nodes whose staged catalog has problems that a run would meet
     clock: ClockTrouble | None = None  # set while this server does not trust the clock: then nothing is deleted by age

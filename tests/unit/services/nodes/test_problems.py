@@ -47,6 +47,14 @@ def test_healthy_site_has_no_problem() -> None:
             ("warning", "the oldest item of facts has waited for 11 minutes"),
         ),
         (
+            {"code_errors": 1},
+            ("warning", "the code of 1 node gives an error: no new catalog can be staged"),
+        ),
+        (
+            {"flawed_catalogs": 2},
+            ("warning", "the staged catalogs of 2 nodes have problems that a run would meet"),
+        ),
+        (
             {"database": DatabaseStatus("SQLite", "x", 1, 0.8, 0, None)},
             ("warning", "the database took 0.8 s to answer"),
         ),

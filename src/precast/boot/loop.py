@@ -44,7 +44,7 @@ class Options(NamedTuple):
     stage: Stage | None = None
     is_two_step: bool = False
     is_dry_run: bool = False
-    is_retry: bool = False  # repeat module runs that failed before
+    is_retry: bool = False  # repeat module runs that failed or were cut off before
     is_online: bool = True
     trusted: Sequence[str] = ()
     at_once: int = AT_ONCE
@@ -94,7 +94,7 @@ class Boot:
     async def run(self) -> bool:
         """Run to the end; True if every due module ran and none failed. Raises ConflictError BOOT-001, UnavailableError BOOT-002.
 
-        Cancelling stops the sources; a running module runs to its end. Started module runs are in the state, so the next boot resumes.
+        Cancelling stops the sources; a running module runs to its end. What has begun is in the state, so the next boot resumes.
         """
         options, parts = self._options, self._parts
         with parts.state.locked():

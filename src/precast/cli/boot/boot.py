@@ -23,13 +23,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--dry-run", action="store_true", help="print the planned changes; change and store nothing")
     run.add_argument("--stage", choices=STAGES, help="run up to this stage (default: all)")
     run.add_argument("--two-step", action="store_true", help="read all sources first, then run the modules")
-    run.add_argument("--retry", action="store_true", help="run modules again that failed before")
+    run.add_argument("--retry", action="store_true", help="run modules again that failed or were cut off before")
     run.add_argument(
         "--user-data", metavar="FILE", help="use this user data instead of that of a source; - for standard input"
     )
     run.add_argument("--all", action="store_true", help="also print modules that had nothing to do")
     run.add_argument("--json", action="store_true", help="print one JSON document")
-    declare_exits(run, {INCOMPLETE: "a module failed, or could not start"})
+    declare_exits(run, {INCOMPLETE: "a module failed, was cut off, or could not start"})
     run.set_defaults(run=_run)
     summary = "probe the data sources, and show which are available"
     sources = commands.add_parser("sources", help=summary, description=summary)

@@ -25,7 +25,7 @@ class FactsApi:
         "Store the facts of the calling node",
         FactsAnswer,
         body=FactUpload,
-        errors=(fact_issues.WRONG_DIGEST, fact_issues.NO_MAPPING),
+        errors=(fact_issues.WRONG_DIGEST, fact_issues.NO_MAPPING, fact_issues.HELD_NODE),
     )
     async def submit(self, call: Call) -> FactsAnswer:
         assert isinstance(call.caller, NodeCaller), "the route requires it"

@@ -10,7 +10,7 @@ import pytest
 
 from precast.base import canonical, digests
 from precast.base.clock import ManualClock
-from precast.base.errors import InputError, NotFoundError, PrecastError
+from precast.base.errors import ConflictError, InputError, NotFoundError, PrecastError
 from precast.lang.inputs import FactPath, Path
 from precast.services.clocks.guard import ClockGuard
 from precast.services.facts import retention as fact_retention
@@ -27,6 +27,7 @@ from precast.store.facts.facts import Facts
 from precast.store.identity.certificates import NodeCertificates
 from precast.store.queue.kinds import ItemRequest
 from precast.store.queue.queue import WorkQueue
+from precast.store.sessions.sessions import Sessions
 from precast.wire.facts import FactsAnswer, FactUpload, make_upload
 
 
@@ -66,6 +67,18 @@ async def service(database: Database, work: WorkQueue) -> FactService:
 
 async def waiting(work: WorkQueue, kind: str) -> list[str]:
     return [item.key for item in await work.list_waiting() if item.kind == kind]
+
+
+async def test_facts_of_a_node_on_hold_are_not_stored(service: FactService, database: Database) -> None:
+    """They would be those of one machine or the other, in turn."""
+    sessions = Sessions(database)
+    await service.submit("web1", body({"a": 1}))
+    await database.write(sessions.lock, "web1")
+    await database.write(sessions.hold, "web1", 1)
+    with pytest.raises(ConflictError, match="web1 is on hold"):
+        await service.submit("web1", body({"a": 2}))
+    await service.work_off("worker")
+    assert (await service.show("web1")).facts["a"] == 1
 
 
 async def test_unknown_digest_makes_the_server_ask_for_the_stable_part(service: FactService, work: WorkQueue) -> None:

@@ -26,6 +26,12 @@ NO_MAPPING = Issue(
     "the facts that {node} sent are not a JSON object: {reason}",
     "send `volatile`, and `stable` if it was asked for, as objects, or as zlib streams in `packed_volatile` and `packed`",
 )
+HELD_NODE = Issue(
+    "FACTS-007",
+    Kind.CONFLICT,
+    "{node} is on hold: two machines use its certificate, and the facts of neither are stored",
+    "`precast node show {node}` shows the machines; choose one with `precast node choose-machine`",
+)
 UNDECIDABLE = Issue(
     "FACTS-006",
     Kind.INTERNAL,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from precast.base.errors import PrecastError
+from precast.services.facts import issues
 from precast.services.facts.intake import FACTS, FactIntake
 from precast.services.facts.reads import CatalogReads
 from precast.services.facts.uploads import receive_upload, refuse_unreadable
@@ -18,6 +19,7 @@ from precast.store.engine.query import Transaction
 from precast.store.facts.facts import Facts, ReceivedFacts
 from precast.store.queue.kinds import Claim
 from precast.store.queue.queue import WorkQueue
+from precast.store.sessions.sessions import Sessions
 from precast.wire.facts import FactChangeRow, FactsAnswer, FactsView, FactUpload
 
 # A decision takes a fraction of a millisecond; when a server dies, other servers may claim its items after this time.
@@ -33,15 +35,18 @@ class FactService:
         self._database = database
         self._facts = facts
         self._work = work
+        self._sessions = Sessions(database)
         self._intake = FactIntake(database, facts, work, reads)
         self._views = FactViews(database, facts, reads)
 
     async def submit(self, node: str, upload: FactUpload) -> FactsAnswer:
         """Store a node's facts, or ask for the stable part if its digest is not known.
 
-        Raises InputError FACTS-001 if the digest is not that of the facts, FACTS-005 or JSON-002 if they are not a mapping. Cancelling is
-        safe: the set was stored or it was not.
+        Raises InputError FACTS-001 if the digest is not that of the facts, FACTS-005 or JSON-002 if they are not a mapping, ConflictError
+        FACTS-007 for a node that is on hold. Cancelling is safe: the set was stored or it was not.
         """
+        if await self._database.read(self._sessions.filter_held, [node]):
+            raise issues.HELD_NODE.error(node=node)
         promise: asyncio.Future[FactsAnswer | PrecastError] = asyncio.get_running_loop().create_future()
         refuse_unreadable(node, upload)
         self._database.write_item(self.take, (node, self.prepare(node, upload)), promise)

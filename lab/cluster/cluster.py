@@ -39,8 +39,8 @@ class Cluster:
     def __init__(self, directory: Path, agents: int, *, has_clocks: bool = False) -> None:
         """With `has_clocks`, each server, all agents together, and the database have a clock of their own that can be set."""
         self._directory = directory
-        parts = [*(f"server{number}" for number in range(SERVERS)), AGENTS, DATABASE] if has_clocks else []
-        self.clocks = {part: WrongClock(directory / "clocks" / part) for part in parts}
+        self._has_clocks = has_clocks
+        self.clocks: dict[str, WrongClock] = {}
         self.postgres = PostgresServer(directory=directory / "pg")
         self.names = [f"node{number:04d}" for number in range(agents)]
         self.servers: list[Site] = []
@@ -89,6 +89,8 @@ class Cluster:
         return json.loads(done.stdout)
 
     def _start(self, started: contextlib.ExitStack) -> None:
+        for part in (*(f"server{number}" for number in range(SERVERS)), AGENTS, DATABASE) if self._has_clocks else ():
+            self.clocks[part] = started.enter_context(contextlib.closing(WrongClock()))
         (self._directory / "pg").mkdir(parents=True, exist_ok=True)
         if DATABASE in self.clocks:
             self.postgres.prefix = self.clocks[DATABASE].prefix

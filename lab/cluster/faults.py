@@ -35,35 +35,22 @@ def kill_server(cluster: Cluster, round_: int, lasts_s: float) -> Iterator[None]
 @contextlib.contextmanager
 def pause_server(cluster: Cluster, round_: int, lasts_s: float) -> Iterator[None]:
     # Not the server that was killed last: it has few nodes.
-    pid = cluster.servers[(round_ + 1) % SERVERS].pid
-    with _signalled([pid, *_descendants(pid)]):
+    with stopped(cluster.servers[(round_ + 1) % SERVERS].pid):
         time.sleep(lasts_s)
     yield
 
 
 @contextlib.contextmanager
 def freeze_database(cluster: Cluster, round_: int, lasts_s: float) -> Iterator[None]:
-    pid = cluster.postgres.pid
-    with _signalled([pid, *_descendants(pid)]):
+    with stopped(cluster.postgres.pid):
         time.sleep(lasts_s)
     yield
 
 
 @contextlib.contextmanager
 def slow_flushes(cluster: Cluster, round_: int, lasts_s: float) -> Iterator[None]:
-    """Let every flush of the database take four seconds."""
-    flushes = "fsync,fdatasync,sync_file_range,msync"
-    delay_us = FLUSH_S * 1_000_000
-    pid = cluster.postgres.pid
-    words = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={flushes}"]
-    words += ["-e", f"inject={flushes}:delay_enter={delay_us}"]
-    words += [f"--attach={traced}" for traced in (pid, *_descendants(pid))]
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL) as tracer:
-        try:
-            _wait_until_traced(pid)
-            time.sleep(lasts_s)
-        finally:
-            tracer.send_signal(signal.SIGINT)
+    with flushing_slowly(cluster.postgres.pid):
+        time.sleep(lasts_s)
     yield
 
 
@@ -150,22 +137,38 @@ FAULTS: dict[str, Fault] = {
 }
 HOUR, FORTY_DAYS = timedelta(hours=1), timedelta(days=40)
 CLOCK_FAULTS: dict[str, Fault] = {
-    f"{name}'s clock {'forty days' if offset is FORTY_DAYS else 'an hour'} ahead": jump_clock(part, offset)
-    for name, part in (("a server", None), ("the agents", AGENTS), ("the database", DATABASE))
+    f"{name} clock {'forty days' if offset is FORTY_DAYS else 'an hour'} ahead": jump_clock(part, offset)
+    for name, part in (("a server's", None), ("the agents'", AGENTS), ("the database's", DATABASE))
     for offset in (HOUR, FORTY_DAYS)
 }
 
 
 @contextlib.contextmanager
-def _signalled(pids: list[int]) -> Iterator[None]:
-    """Stop processes for the block."""
+def stopped(pid: int) -> Iterator[None]:
+    """Stop a process and its descendants for the block."""
+    pids = [pid, *_descendants(pid)]
     try:
-        for pid in pids:
-            _send(pid, signal.SIGSTOP)
+        for each in pids:
+            _send(each, signal.SIGSTOP)
         yield
     finally:
-        for pid in pids:
-            _send(pid, signal.SIGCONT)
+        for each in pids:
+            _send(each, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def flushing_slowly(pid: int) -> Iterator[None]:
+    """Let every flush of a process and its descendants take four seconds during the block. Needs strace."""
+    flushes = "fsync,fdatasync,sync_file_range,msync"
+    words = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={flushes}"]
+    words += ["-e", f"inject={flushes}:delay_enter={FLUSH_S * 1_000_000}"]
+    words += [f"--attach={traced}" for traced in (pid, *_descendants(pid))]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL) as tracer:
+        try:
+            _wait_until_traced(pid)
+            yield
+        finally:
+            tracer.send_signal(signal.SIGINT)
 
 
 def _send(pid: int, number: signal.Signals) -> None:

@@ -23,8 +23,8 @@ from precast.wire import sessions as session
 
 # Each agent reports a run this often.
 REPORT_EVERY_S = 2.0
-# Nodes on which a command runs during a fault.
-SOME = 8
+# Commands during a fault: how often, and on how many nodes. Each execution costs a node about a second of a core.
+COMMAND_EVERY_S, SOME = 10.0, 8
 # The states of a step: the node was away when it was its turn; its result is stored.
 AWAY, DONE = "away", "done"
 ENDED = ("done", "halted", "stopped")
@@ -99,7 +99,7 @@ class Load:
             while not stop.is_set():
                 some = self._chance.sample(self._cluster.names, min(SOME, len(self._cluster.names)))
                 self.start_command(*some, "--wait-away", "10m")
-                stop.wait(5.0)
+                stop.wait(COMMAND_EVERY_S)
 
         thread = threading.Thread(target=command)
         thread.start()

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Protocol
 
 from precast.base.errors import PrecastError
@@ -72,42 +72,79 @@ class NoSessions:
 class ServerPresence:
     """Owns the lease of one server."""
 
-    def __init__(self, sessions: Sessions, server_id: str, opened: OpenSessions) -> None:
-        self._sessions, self._id, self._open = sessions, server_id, opened
+    def __init__(
+        self,
+        sessions: Sessions,
+        server_id: str,
+        opened: OpenSessions,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sessions, self._id, self._open, self._monotonic_s = sessions, server_id, opened, monotonic_s
         self._lock = asyncio.Lock()  # a renewal that is under way must not undo the end of the lease
+        self._has_renewed = asyncio.Event()
+        self._namesakes = ""  # an earlier process of this server, until its lease is ended
         self._has_ended = False
         self._extra_s = 0.0
 
     async def run(self) -> None:
         """Renew the lease until it is ended. Cancelling ends it; if that fails, it expires."""
         try:
-            while not self._has_ended:
-                began_s = time.monotonic()
-                is_renewed = await _succeeds("renew", self.renew())
-                took_s = time.monotonic() - began_s
-                self._extra_s = min(2 * took_s, MAX_EXTRA_S)
-                await asyncio.sleep(max(RENEW_S - took_s, RETRY_S) if is_renewed else RETRY_S)
+            # Apart, so that correcting many sessions on a slow disk does not delay the next renewal.
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._renew_again_and_again())
+                tasks.create_task(self._correct_again_and_again())
         finally:
             await self.end()
 
     async def renew(self) -> None:
-        """Renew the lease, then correct the registered sessions. Cancelling is safe: the next renewal does the rest."""
-        async with self._lock:
-            if self._has_ended:
-                return
-            count = len(self._open.list_epochs())
-            await self._sessions.renew_lease(self._id, self._open.server_name, LEASE_S + self._extra_s, count)
-            await self._correct_sessions()
+        """Renew the lease, then end the sessions of servers that are gone, and correct those of this server.
+
+        Cancelling is safe: the next renewal does the rest.
+        """
+        await self._renew_lease()
+        await self._correct_sessions()
 
     async def end(self) -> None:
         """End the lease, and with it all sessions of this server."""
         if self._has_ended:
             return
         self._has_ended = True
+        self._has_renewed.set()
         async with self._lock:
-            await _succeeds("end", self._sessions.end_lease(self._id))
+            await _succeeds("end the lease of", self._sessions.end_lease(self._id))
+
+    async def _renew_again_and_again(self) -> None:
+        while not self._has_ended:
+            began_s = self._monotonic_s()
+            is_renewed = await _succeeds("renew the lease of", self._renew_lease())
+            took_s = self._monotonic_s() - began_s
+            self._extra_s = min(2 * took_s, MAX_EXTRA_S)
+            if is_renewed:
+                self._has_renewed.set()
+            await asyncio.sleep(max(RENEW_S - took_s, RETRY_S) if is_renewed else RETRY_S)
+
+    async def _correct_again_and_again(self) -> None:
+        while True:
+            await self._has_renewed.wait()
+            if self._has_ended:
+                return
+            self._has_renewed.clear()
+            if not await _succeeds("correct the sessions of", self._correct_sessions()):
+                await asyncio.sleep(RETRY_S)
+                self._has_renewed.set()
+
+    async def _renew_lease(self) -> None:
+        async with self._lock:
+            if not self._has_ended:
+                name, count = self._open.server_name, len(self._open.list_epochs())
+                if await self._sessions.renew_lease(self._id, name, LEASE_S + self._extra_s, count):
+                    self._namesakes = name
 
     async def _correct_sessions(self) -> None:
+        await self._sessions.end_expired_leases(self._id, self._namesakes)
+        self._namesakes = ""
+        if self._has_ended:
+            return
         registered = await self._sessions.list_registered(self._id)
         # Read after the database: a session that began in between is open now, or still being begun.
         opened = self._open.list_epochs()
@@ -127,13 +164,13 @@ class ServerPresence:
             self._open.close_stale({node: unregistered[node] for node in stored}, stored)
 
 
-async def _succeeds(what: str, operation: Coroutine[Any, Any, None]) -> bool:
+async def _succeeds(what: str, operation: Coroutine[Any, Any, object]) -> bool:
     """Whether the operation was possible; False while the database is unavailable."""
     try:
         await operation
     except PrecastError as error:
         if not error.consequence.retry:
             raise
-        log.warning("cannot %s this server's lease: %s", what, error)
+        log.warning("cannot %s this server: %s", what, error)
         return False
     return True

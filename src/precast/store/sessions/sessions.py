@@ -276,13 +276,15 @@ class Sessions:
         """
         return await self._database.write_alone(_resume_sessions, server, sessions)
 
-    async def renew_lease(self, server: str, name: str, lease_s: float, connections: int) -> None:
-        """Renew the lease of this server, then end the sessions of servers whose lease has ended."""
-        is_new = await self._database.write(self._renew_server_lease, server, name, lease_s, connections)
-        await self._database.write_alone(self._end_expired_leases, server, name if is_new else "")
+    async def renew_lease(self, server: str, name: str, lease_s: float, connections: int) -> bool:
+        """Renew the lease of this server; returns whether it is its first one."""
+        return await self._database.write(self._renew_server_lease, server, name, lease_s, connections)
+
+    async def end_expired_leases(self, server: str, namesakes: str = "") -> None:
+        """End the sessions of other servers whose lease has ended. Those called `namesakes` cannot be alive."""
+        await self._database.write_alone(self._end_expired_leases, server, namesakes)
 
     def _renew_server_lease(self, server: str, name: str, lease_s: float, connections: int) -> Transaction[bool]:
-        """Renew the lease; returns whether it is the first one of this server."""
         now = self._database.clock.now()
         ((started,),) = yield queries.RENEW_LEASE(
             server=server,

@@ -29,7 +29,7 @@ _COMMANDS = {
     "apt settings": "apt-config dump | sort",
     "package sources": "cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | grep -v '^ *#' | sed '/^ *$/d' | sort",
     "packages": "dpkg-query -W -f '${db:Status-Abbrev} ${Package} ${Version}\\n' | sort",
-    "sudo rules": "cat /etc/sudoers /etc/sudoers.d/[!R]* 2>/dev/null | grep -v '^#[^i]' | sed '/^ *$/d' | sort",
+    "sudo rules": "cat /etc/sudoers /etc/sudoers.d/[!R]* 2>/dev/null | grep -v '^#[^i]' | sed '/^ *$/d' | sort -u",
     "sudo modes": "stat -c '%A' /etc/sudoers.d; stat -c '%A %U:%G' /etc/sudoers.d/[!R]* 2>/dev/null | sort -u",
     "certificate authorities": "ls /etc/ssl/certs | wc -l",
     "host name": "uname -n",

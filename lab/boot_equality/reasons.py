@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+import yaml  # type: ignore[import-untyped]
+
 
 class Difference(NamedTuple):
     """One observation that differs between the two machines, with the user data and what cloud-init said."""
@@ -59,6 +61,14 @@ def _has_invalid_name(difference: Difference) -> bool:
     )
 
 
+def _has_key_without_value(difference: Difference) -> bool:
+    try:
+        document = yaml.safe_load(difference.user_data)
+    except yaml.YAMLError:
+        return False
+    return isinstance(document, dict) and None in document.values()
+
+
 REASONS: dict[str, Callable[[Difference], bool]] = {
     "invalid YAML or an include that cannot be fetched does not void the rest": lambda difference: (
         re.search(r"Failed loading yaml blob|failed stage init", difference.said) is not None
@@ -67,16 +77,35 @@ REASONS: dict[str, Callable[[Difference], bool]] = {
         difference.has_failed("users-groups") and difference.is_at(_ACCOUNTS)
     ),
     "a file that cannot be written, or whose owner is created later, does not prevent the ones after it": lambda difference: (
-        difference.has_failed("write-files") and difference.has_key("write_files")
+        difference.has_failed("write-files")
+        and (f"/{difference.path}" in difference.user_data or difference.is_at("home/"))
     ),
     "a package that cannot be installed does not prevent the others": lambda difference: (
         difference.path == "(packages)"
         and difference.has_failed("package-update-upgrade-install")
         and set(difference.theirs.splitlines()) < set(difference.ours.splitlines())
     ),
-    "a value of another form does not prevent its module": lambda difference: (
-        difference.has_failed("set-hostname", "update-hostname", "update-etc-hosts", "runcmd", "bootcmd", "set-passwords")
+    "a rule for sudo that visudo refuses is not written": lambda difference: (
+        difference.path == "(sudo rules)"
+        and "sudo:" in difference.user_data
+        and set(difference.ours.splitlines()) < set(difference.theirs.splitlines())
     ),
+    "a package source that fails does not prevent the others": lambda difference: (
+        difference.path == "(package sources)"
+        and difference.has_failed("apt-configure")
+        and set(difference.theirs.splitlines()) < set(difference.ours.splitlines())
+    ),
+    "a value of another form does not prevent its module": lambda difference: (
+        (difference.has_failed("set-hostname", "update-hostname", "update-etc-hosts") and difference.is_at(_NAMES))
+        or (difference.has_failed("runcmd", "bootcmd") and f"/{difference.path}" in difference.user_data)
+    ),
+    "a password that cannot be set does not prevent the others, nor ssh_pwauth": lambda difference: (
+        difference.has_failed("set-passwords") and difference.is_at(r"etc/shadow$|\(sshd\)$")
+    ),
+    "a seed can be read by root only": lambda difference: (
+        difference.has_key("random_seed") and difference.theirs.replace("-rw-r--r--", "-rw-------") == difference.ours
+    ),
+    "a key without a value counts as absent": _has_key_without_value,
     "one value counts as a list of one": lambda difference: (
         difference.is_at(r"(root|home/[^/]+)/\.ssh") and difference.has_key("ssh_authorized_keys")
     ),
@@ -97,6 +126,11 @@ REASONS: dict[str, Callable[[Difference], bool]] = {
         and difference.has_key("users")
         and (difference.is_at(r".*/\.ssh(/authorized_keys)?$") or difference.theirs == "drwxr-xr-x 0:0")
     ),
+    "the directory of a user's keys belongs to the user, also if a file in it is written before the keys": lambda difference: (
+        difference.is_at(r"home/[^/]+/\.ssh$")
+        and difference.theirs == "drwxr-xr-x 0:0"
+        and difference.ours.startswith("drwx------ ")
+    ),
     "permissions are set after the owner, and digits without quotes are octal": lambda difference: (
         difference.has_key("write_files")
         and difference.heads[0] != difference.heads[1]
@@ -105,7 +139,7 @@ REASONS: dict[str, Callable[[Difference], bool]] = {
     ),
     "public host keys can be read by all, as newer releases write them": lambda difference: (
         difference.is_at(r"etc/ssh/ssh_host_\w+_key(-cert)?\.pub$")
-        and difference.theirs.replace("-rw-------", "-rw-r--r--") == difference.ours
+        and difference.theirs.replace("-rw-------", "-rw-r--r--").rstrip() == difference.ours.rstrip()
     ),
     "keys of package sources have other file names, and stay in the form they were given in": lambda difference: (
         difference.is_at(r"etc/apt/(trusted\.gpg\.d|cloud-init\.gpg\.d|keyrings)(/|$)")

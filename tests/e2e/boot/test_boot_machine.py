@@ -176,7 +176,7 @@ def test_disk_is_partitioned_formatted_and_mounted_once(tmp_path: Path) -> None:
 
 RULES = """#cloud-config
 users:
-  - {name: good, sudo: "ALL=(ALL) NOPASSWD:ALL"}
+  - {name: good, sudo: ["this is no rule", "ALL=(ALL) NOPASSWD:ALL"]}
   - {name: wrong, sudo: "this is no rule"}
 """
 
@@ -187,4 +187,5 @@ def test_wrong_rule_for_sudo_is_not_written(tmp_path: Path) -> None:
         root.write("/usr/sbin/visudo", """#!/bin/sh\n! grep -q 'no rule' "$2"\n""", 0o755)
     ended = by_name(boot(root, RULES))
     assert root.read("/etc/sudoers.d/90-cloud-init-users") == "# User rules for good\ngood ALL=(ALL) NOPASSWD:ALL\n"
-    assert any("90-cloud-init-users is not written" in warning for warning in ended["users/wrong"]["warnings"])
+    for name in ("good", "wrong"):
+        assert any(f"'{name} this is no rule' is not written" in text for text in ended[f"users/{name}"]["warnings"])

@@ -44,7 +44,8 @@ def render_files(settings: Mapping[str, Any]) -> dict[str, str]:
         is_text = isinstance(entry, str)
         name, content = (default_name, entry) if is_text else (entry.get("filename", default_name), entry["content"])
         contents[name] = f"{contents.get(name, '')}{content.rstrip()}\n"
-    lines = [f"{render_remote(spec)} # {name}" for name, spec in settings.get("remotes", {}).items() if spec]
+    remotes = sorted(settings.get("remotes", {}).items())
+    lines = [f"{render_remote(spec)} # {name}" for name, spec in remotes if spec]
     if lines:
         contents[default_name] = contents.get(default_name, "") + "\n".join(lines) + "\n"
     return contents

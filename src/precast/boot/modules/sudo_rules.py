@@ -15,21 +15,33 @@ _INCLUDE = re.compile(rf"^\s*[#@]includedir\s+{DIRECTORY}/?\s*$", re.MULTILINE)
 
 
 def add(context: ModuleContext, name: str, rules: Sequence[str]) -> None:
-    """Add the rules of a user that the file lacks. Rules that visudo refuses are not written, with a warning."""
+    """Add the rules of a user that the file lacks. A rule that visudo refuses is not written, with a warning."""
     context.make_directories(DIRECTORY.rpartition("/")[0])
     ownership = context.ownership_parameters("root", "root")
     context.ensure("file", DIRECTORY, {"ensure": "directory", "mode": "0750", **ownership})
-    text = context.read_text(PATH)
-    present = text.splitlines()
+    present = context.read_text(PATH).splitlines()
     missing = [line for rule in rules if (line := f"{name} {rule}") not in present]
-    if missing:
-        _write(context, PATH, "\n".join([f"{text}# User rules for {name}", *missing]) + "\n")
+    if missing and _append(context, name, missing) is not None:
+        for line in missing:
+            refusal = _append(context, name, [line])
+            if refusal is not None:
+                context.warn(f"users.{name}.sudo: {line!r} is not written to {PATH}: {refusal}")
     main = context.read_text(_MAIN)
     if main and not _INCLUDE.search(main):
-        _write(context, _MAIN, f"{main.rstrip()}\n@includedir {DIRECTORY}\n")
+        refusal = _write(context, _MAIN, f"{main.rstrip()}\n@includedir {DIRECTORY}\n")
+        if refusal is not None:
+            context.warn(f"{_MAIN} is not changed: {refusal}")
 
 
-def _write(context: ModuleContext, path: str, text: str) -> None:
+def _append(context: ModuleContext, name: str, lines: Sequence[str]) -> str | None:
+    """Append a user's rules. Returns why visudo refuses them; None if they are written."""
+    text = context.read_text(PATH)
+    heading = f"# User rules for {name}"
+    headings = [] if heading in text.splitlines() else [heading]
+    return _write(context, PATH, text + "\n".join([*headings, *lines]) + "\n")
+
+
+def _write(context: ModuleContext, path: str, text: str) -> str | None:
     """Write a file for sudo. An invalid rule would disable sudo for all users, so visudo checks the file first, if it is installed."""
     ownership = context.ownership_parameters("root", "root")
     parameters: dict[str, Any] = {"ensure": "file", "content": text, "mode": "0440", **ownership}
@@ -38,4 +50,5 @@ def _write(context: ModuleContext, path: str, text: str) -> None:
     try:
         context.ensure("file", path, parameters)
     except InputError as error:
-        context.warn(f"{path} is not written: {error.message}")
+        return error.message
+    return None

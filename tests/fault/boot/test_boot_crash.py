@@ -10,6 +10,7 @@ import pytest
 
 from lab.strace_log import Call, read_calls
 from precast.boot.module_runs import MOST_BEGINNINGS
+from precast.boot.modules.mounts import SWAP_SCRIPT
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = """
@@ -115,6 +116,22 @@ def test_line_that_a_crash_cut_off_counts_as_not_written(tmp_path: Path) -> None
     lines.write_bytes(lines.read_bytes()[:-10])
     assert boot(tmp_path, "live", "declared") == (0, "True")
     assert ran(tmp_path) == ["first", "second", "third", "third"]
+
+
+def test_swap_file_that_was_cut_off_is_not_taken_for_a_whole_one(tmp_path: Path) -> None:
+    """The next boot repeats `mounts`, and what exists is used."""
+    programs, file = tmp_path / "bin", tmp_path / "swap"
+    programs.mkdir()
+    (programs / "mkswap").write_text("#!/bin/sh\nkill -9 $PPID\n")
+    (programs / "mkswap").chmod(0o755)
+    argv = ["/bin/sh", "-c", SWAP_SCRIPT, "sh", str(file), "1"]
+    killed = subprocess.run(argv, env={"PATH": f"{programs}:/usr/bin:/bin"}, check=False, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    assert not file.exists()
+    (programs / "mkswap").write_text("#!/bin/sh\nexit 0\n")
+    assert subprocess.run(argv, env={"PATH": f"{programs}:/usr/bin:/bin"}, check=False, timeout=60).returncode == 0
+    assert (file.stat().st_size, file.stat().st_mode & 0o777) == (1 << 20, 0o600)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["swap"]
 
 
 @pytest.mark.needs("strace")

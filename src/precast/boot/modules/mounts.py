@@ -173,7 +173,7 @@ def _make_swap(context: ModuleContext, settings: Mapping[str, Any], failures: li
         if (reason := safe_reads.find_distrust(safe_reads.node_parents(context.machine), directory)) is not None:
             failures.append(f"the swap file {path} is not made: {reason}")
             return None
-        argv = ["/bin/sh", "-c", _SWAP, "sh", path, str(max(1, size >> 20))]
+        argv = ["/bin/sh", "-c", SWAP_SCRIPT, "sh", path, str(max(1, size >> 20))]
         try:
             context.require_programs(f"making the swap file {path}")
             context.make_directories(directory)
@@ -184,11 +184,13 @@ def _make_swap(context: ModuleContext, settings: Mapping[str, Any], failures: li
     return path
 
 
-_SWAP = """
+# The file gets its name at the end: one that exists is whole, also after a boot that was cut off.
+SWAP_SCRIPT = """
 umask 077
-: > "$1"; chattr +C "$1" 2>/dev/null
-fallocate -l "${2}M" "$1" 2>/dev/null || dd if=/dev/zero of="$1" bs=1M count="$2" 2>/dev/null
-mkswap "$1" || { rm -f "$1"; exit 1; }
+new="$1.precast-new"
+rm -f "$new"; : > "$new" || exit 1; chattr +C "$new" 2>/dev/null
+fallocate -l "${2}M" "$new" 2>/dev/null || dd if=/dev/zero of="$new" bs=1M count="$2" 2>/dev/null
+mkswap "$new" && { sync "$new" 2>/dev/null || sync; } && mv "$new" "$1" || { rm -f "$new"; exit 1; }
 """
 
 

@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from bench.report import Goal, finish, parse_quick, print_rows
 from bench.sharing_code import PROFILES, ROLES, code, facts_of, role_of
 from lab.compile_services import CompileServices
@@ -93,6 +95,13 @@ async def timed(compiling: CompileServices) -> tuple[int, float]:
 async def skeletons(compiling: CompileServices, names: list[str]) -> dict[str, str | None]:
     staged = await compiling.database.read(compiling.catalogs.staged.find, names)
     return {name: catalog.skeleton for name, catalog in staged.items()}
+
+
+async def release_all(compiling: CompileServices) -> None:
+    """Release all staged catalogs, a page of nodes at a time."""
+    body = ReleaseBody(TargetsBody([], all=True))
+    while (done := await compiling.releases.release(body, "person:bench")).after is not None:
+        body = msgspec.structs.replace(body, release=done.release, after=done.after)
 
 
 async def walk_us(compiling: CompileServices, names: list[str]) -> tuple[float, float]:
@@ -220,7 +229,7 @@ async def measure(compiling: CompileServices, size: Size, is_quick: bool) -> Non
     first, first_s = await timed(compiling)
     distinct = len(set((await skeletons(compiling, fleet.names)).values()))
     rows.append((f"first, {distinct} distinct skeletons", first, first_s))
-    await compiling.releases.release(ReleaseBody(TargetsBody([], all=True)), "person:bench")
+    await release_all(compiling)
 
     await fleet.submit(fleet.names, tick=1)
     volatile, seconds = await timed(compiling)

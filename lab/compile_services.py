@@ -82,11 +82,13 @@ class CompileServices:
         )
         targets = TargetService(KnownNodes(database, self.fleet, Sessions(database)), database.clock)
         requests = RequestBook(database, Approvals(), audit, TimeOrderedIds(database.clock))
-        releases = Releases(database, self.catalogs, audit)
+        releases = Releases(database, self.catalogs, self.environments, audit)
         self.approved_releases = ApprovedReleases(self.catalogs, self.environments, releases, requests)
-        self.releases = ReleaseService(database, self.catalogs, targets, audit, self.approved_releases)
+        self.releases = ReleaseService(
+            database, self.catalogs, self.environments, targets, releases, self.approved_releases
+        )
         skeletons = Skeletons(self.catalogs.documents)
-        self.previews = ReleasePreviews(database, self.catalogs, self.traces, targets, skeletons)
+        self.previews = ReleasePreviews(database, self.catalogs, self.environments, self.traces, targets, skeletons)
         pointers = ReleasePointers(DocumentSigner(), database.clock)
         self.downloads = CatalogDownloads(database, self.catalogs, self.blobs, skeletons, pointers)
         self._number = 0

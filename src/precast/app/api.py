@@ -20,6 +20,7 @@ from precast.app.catalogs import (
     build_catalogs_api,
     build_origins_api,
     build_queries_api,
+    build_releases_api,
 )
 from precast.app.classification import build_classification
 from precast.app.environments import build_environment_components
@@ -143,6 +144,7 @@ class ApiRole:
         routes.collect(environments.api)
         routes.collect(environments.hooks_api)
         routes.collect(build_catalogs_api(database, self._settings, self._signer))
+        routes.collect(build_releases_api(database))
         routes.collect(build_approvals_api(database))
         routes.collect(build_origins_api(database))
         routes.collect(build_queries_api(database))

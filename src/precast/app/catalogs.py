@@ -3,6 +3,7 @@
 from precast.api.approvals import ApprovalsApi
 from precast.api.catalogs.catalogs import CatalogsApi
 from precast.api.catalogs.origins import OriginsApi
+from precast.api.catalogs.releases import ReleasesApi
 from precast.api.query import QueriesApi
 from precast.app.server_facts import read_server_facts
 from precast.app.settings import ServerSettings
@@ -16,6 +17,7 @@ from precast.services.catalogs.previews import ReleasePreviews
 from precast.services.catalogs.problems import CatalogProblems
 from precast.services.catalogs.release_pointer import ReleasePointers
 from precast.services.catalogs.release_service import ReleaseService
+from precast.services.catalogs.release_views import ReleaseViews
 from precast.services.catalogs.releases import Releases
 from precast.services.catalogs.skeletons import Skeletons
 from precast.services.catalogs.views import CatalogViews
@@ -48,17 +50,26 @@ def build_catalogs_api(database: Database, settings: ServerSettings, signer: Sig
     catalogs, blobs, traces = Catalogs(database), Blobs(database), Traces(database)
     audit, targets, fleet = build_audit_log(database), build_target_service(database), Fleet(database)
     skeletons = Skeletons(catalogs.documents)
-    releases = ReleaseService(database, catalogs, targets, audit, _build_approved_releases(database))
-    previews = ReleasePreviews(database, catalogs, traces, targets, skeletons)
     downloads = CatalogDownloads(database, catalogs, blobs, skeletons, ReleasePointers(signer, database.clock))
     work, environments = WorkQueue(database, [DECIDE]), Environments(database)
+    previews = ReleasePreviews(database, catalogs, environments, traces, targets, skeletons)
     views = CatalogViews(database, catalogs, traces, environments)
     problems = CatalogProblems(database, catalogs, traces, Facts(database), work)
     inputs = NodeInputs(fleet, environments)
     requests = CompileRequests(database, catalogs, traces, inputs, work, audit)
     readiness = ReadinessService(database, fleet, catalogs, environments, targets, traces)
     input_views = CompileInputViews(database, inputs, lambda: read_server_facts(settings))
-    return CatalogsApi(views, problems, requests, releases, previews, downloads, readiness, input_views, blobs)
+    return CatalogsApi(views, problems, requests, previews, downloads, readiness, input_views, blobs)
+
+
+def build_releases_api(database: Database) -> ReleasesApi:
+    catalogs, environments, targets = Catalogs(database), Environments(database), build_target_service(database)
+    stored = Releases(database, catalogs, environments, build_audit_log(database))
+    approved = _build_approved_releases(database)
+    releases = ReleaseService(database, catalogs, environments, targets, stored, approved)
+    skeletons = Skeletons(catalogs.documents)
+    previews = ReleasePreviews(database, catalogs, environments, Traces(database), targets, skeletons)
+    return ReleasesApi(releases, previews, ReleaseViews(database, catalogs, Fleet(database)))
 
 
 def build_approvals_api(database: Database) -> ApprovalsApi:
@@ -71,7 +82,9 @@ def build_approvals_api(database: Database) -> ApprovalsApi:
 def _build_approved_releases(database: Database) -> ApprovedReleases:
     catalogs, audit = Catalogs(database), build_audit_log(database)
     requests = RequestBook(database, Approvals(), audit, TimeOrderedIds(database.clock))
-    return ApprovedReleases(catalogs, Environments(database), Releases(database, catalogs, audit), requests)
+    environments = Environments(database)
+    releases = Releases(database, catalogs, environments, audit)
+    return ApprovedReleases(catalogs, environments, releases, requests)
 
 
 def build_origins_api(database: Database) -> OriginsApi:

@@ -37,6 +37,12 @@ NO_TARGETS = Issue(
     "no nodes were given",
     "name nodes, such as web1, 'web*' or \"role = 'db'\"; --all selects every node",
 )
+BAD_RELEASE_POINT = Issue(
+    "RELEASE-003",
+    Kind.INPUT,
+    "{text!r} is not a release, a commit or a time",
+    "write a number from `precast release list`, at least 7 characters of a commit or version, or 2026-11-15T22:00Z",
+)
 BAD_WINDOW = Issue(
     "POLICY-001",
     Kind.INPUT,

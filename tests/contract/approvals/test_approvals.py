@@ -25,8 +25,8 @@ from precast.store.identity.tokens import PersonToken, Tokens
 from precast.store.nodes.nodes import NodeClassification
 from precast.store.sessions.sessions import Sessions
 from precast.wire.approvals.bodies import DecisionBody
-from precast.wire.catalogs.bodies import PendingApproval, ReleaseBody, ReleaseDone
-from precast.wire.nodes.bodies import NodesAction, TargetsBody
+from precast.wire.catalogs.bodies import PendingApproval, ReleaseBody, ReleaseDone, RollbackBody
+from precast.wire.nodes.bodies import TargetsBody
 
 ALL = ReleaseBody(TargetsBody(all=True), why="new motd")
 NO_WHY = DecisionBody()
@@ -44,11 +44,11 @@ class Site(CompileServices):
         super().__init__(database)
         ids = TimeOrderedIds(SystemClock())
         audit = AuditLog(database, ids)
-        releases = Releases(database, self.catalogs, audit)
+        releases = Releases(database, self.catalogs, self.environments, audit)
         requests = RequestBook(database, Approvals(), audit, ids)
         approved = ApprovedReleases(self.catalogs, self.environments, releases, requests)
         targets = TargetService(KnownNodes(database, self.fleet, Sessions(database)), database.clock)
-        self.releases = ReleaseService(database, self.catalogs, targets, audit, approved)
+        self.releases = ReleaseService(database, self.catalogs, self.environments, targets, releases, approved)
         self.approvals = ApprovalService(database, Approvals(), Tokens(database), audit, {RELEASE: approved})
 
     async def need(self, count: int) -> None:
@@ -94,7 +94,7 @@ async def code_of(attempt: object) -> str:
 
 async def test_release_without_the_setting_needs_nobody(site: Site) -> None:
     done = await site.releases.release(ALL, ANN.actor)
-    assert done == ReleaseDone(["web1", "web2"], [], {})
+    assert done == ReleaseDone(["web1", "web2"], [], {}, release=1, targets=2)
 
 
 async def test_release_waits_for_another_person_and_happens_with_the_last_approval(site: Site) -> None:
@@ -288,7 +288,7 @@ async def test_rollback_serves_what_was_served_before_without_approval(site: Sit
     await site.settle()
     await site.releases.release(ALL, ANN.actor)
     await site.need(1)
-    done = await site.releases.rollback(NodesAction(TargetsBody(["web1"])), ANN.actor)
+    done = await site.releases.rollback(RollbackBody(TargetsBody(["web1"])), ANN.actor)
     assert (done.released, await site.served("web1")) == (["web1"], before)
 
 
@@ -331,10 +331,10 @@ async def test_rollback_does_not_lead_to_another_environment_where_approvals_are
     await site.releases.release(ALL, ANN.actor)
     before = await site.served("web2")
     await site.need(1)
-    done = await site.releases.rollback(NodesAction(TargetsBody(["web2"])), ANN.actor)
+    done = await site.releases.rollback(RollbackBody(TargetsBody(["web2"])), ANN.actor)
     assert (done.released, await site.served("web2")) == ([], before)
     await site.need(0)
-    done = await site.releases.rollback(NodesAction(TargetsBody(["web2"])), ANN.actor)
+    done = await site.releases.rollback(RollbackBody(TargetsBody(["web2"])), ANN.actor)
     assert done.released == ["web2"]
 
 

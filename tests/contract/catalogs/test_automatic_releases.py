@@ -13,8 +13,8 @@ from precast.store.catalogs.released import Release
 from precast.store.engine.database import Database
 from precast.store.engine.query import Dialect, Query, Transaction
 from precast.store.identity.audit import AuditEntry, AuditLog
-from precast.wire.catalogs.bodies import ReleaseBody
-from precast.wire.nodes.bodies import NodesAction, TargetsBody
+from precast.wire.catalogs.bodies import ReleaseBody, RollbackBody
+from precast.wire.nodes.bodies import TargetsBody
 
 WAITING = Query(
     "test.waiting",
@@ -103,7 +103,7 @@ async def test_rollback_stays_until_there_is_a_new_catalog(site: Site) -> None:
     first = await site.served("web1")
     await site.deploy(code("two"))
     await site.settle()
-    await site.releases.rollback(NodesAction(TargetsBody(["web1"])), "person:ann")
+    await site.releases.rollback(RollbackBody(TargetsBody(["web1"])), "person:ann")
     await site.submit("web1", {"os": {"family": "Debian"}, "unread": 2}, {})
     await site.settle()
     assert await site.served("web1") == first

@@ -13,15 +13,16 @@ from lab.document_signer import DocumentSigner
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError
 from precast.services.catalogs.release_pointer import MAX_AGE_S, ReleasePointers
+from precast.store.catalogs.release_log import NewLogEntry
 from precast.store.catalogs.released import Release
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.certificates import NodeCertificates
 from precast.store.sessions.machines import Machine
 from precast.store.sessions.sessions import Sessions
-from precast.wire.catalogs.bodies import ReleaseBody
+from precast.wire.catalogs.bodies import ReleaseBody, RollbackBody
 from precast.wire.catalogs.release_pointer import ReleasePointer, SignedRelease, signed_release_bytes
-from precast.wire.nodes.bodies import NodesAction, TargetsBody
+from precast.wire.nodes.bodies import TargetsBody
 
 
 def decode(header: str) -> tuple[SignedRelease, ReleasePointer]:
@@ -32,9 +33,10 @@ def decode(header: str) -> tuple[SignedRelease, ReleasePointer]:
 class Site(CompileServices):
     async def release(self, digest: str) -> Release:
         now = self.database.clock.now()
-        release = Release("web1", 0, digest, digest, "[]", "production", "v1", now, "person:ann")
 
         def write() -> Transaction[None]:
+            number = yield from self.catalogs.log.add(NewLogEntry("release", "person:ann", ""))
+            release = Release("web1", 0, digest, digest, "[]", "production", "v1", now, "person:ann", number)
             yield from NodeCertificates(self.database).lock_or_create("web1")
             yield from self.catalogs.documents.store([(digest, b"{}")])
             yield from self.catalogs.released.release([release])
@@ -116,7 +118,7 @@ async def test_rollback_by_the_operator_is_a_release_with_a_higher_sequence(site
         await site.settle()
         await site.releases.release(ReleaseBody(TargetsBody(["web1"])), "person:ann")
     before = decode((await site.downloads.fetch("web1", "")).pointer)[1]
-    await site.releases.rollback(NodesAction(TargetsBody(["web1"]), ""), "person:ann")
+    await site.releases.rollback(RollbackBody(TargetsBody(["web1"]), ""), "person:ann")
     after = decode((await site.downloads.fetch("web1", "")).pointer)[1]
     assert after.sequence > before.sequence
     assert after.digest != before.digest

@@ -21,8 +21,8 @@ from precast.services.work_kinds import DECIDE
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.queue.kinds import ItemRequest
-from precast.wire.catalogs.bodies import ReleaseBody
-from precast.wire.nodes.bodies import NodesAction, TargetsBody
+from precast.wire.catalogs.bodies import ReleaseBody, RollbackBody
+from precast.wire.nodes.bodies import TargetsBody
 
 CODE = {
     "manifests/site.pp": "include profile\n",
@@ -172,7 +172,7 @@ async def test_staged_catalog_is_not_served_until_it_is_released_and_rolls_back(
     second = await compiler.downloads.fetch("web1.example.org", "")
     assert second.release.number == 2
     assert second.release.digest != first.release.digest
-    assert (await compiler.releases.rollback(NodesAction(targets, "no"), "person:a")).released == ["web1.example.org"]
+    assert (await compiler.releases.rollback(RollbackBody(targets, "no"), "person:a")).released == ["web1.example.org"]
     back = await compiler.downloads.fetch("web1.example.org", "")
     assert (back.release.digest, back.body) == (first.release.digest, first.body)
 

@@ -38,9 +38,10 @@ TEXTS = {
     *("state", "mode", "reason", "order_id", "catalog", "report", "resource", "status", "message", "before_id"),
     *("path", "value", "old_version", "old_digest", "told", "source_map"),
     *("token", "subject", "requested_by", "outcome", "required", "signers", "gpg_keys", "signer", "signing_key"),
-    *("type", "title_key", "value_key", "resource", "catalog", "after_id", "after_type"),
+    *("type", "title_key", "value_key", "resource", "catalog", "after_id", "after_type", "after_catalog"),
     *("run", "state", "message", "report", "result", "never_began", "never_ended"),
     *("server", "instance", "attempts", "machine", "machine_id", "address", "boot_id", "agent", "prefix"),
+    *("targets", "point", "approved", "versions"),
 }
 BYTES = {
     "payload",
@@ -62,7 +63,7 @@ BYTES = {
 }
 
 # Many values as one JSON list.
-LISTS = {"names", "nodes", "keys", "items", "fingerprints", "digests", "ids", "requests", "owners"}
+LISTS = {"names", "nodes", "pairs", "numbers", "keys", "items", "fingerprints", "digests", "ids", "requests", "owners"}
 
 
 def sample(query: Query) -> dict[str, object]:
@@ -153,6 +154,7 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "document": {"catalogs"},
         "node_catalog": {"catalogs"},
         "node_release": {"catalogs"},
+        "release_log": {"catalogs"},
         "node_change": {"catalogs"},
         "node_policy": {"policies"},
         "catalog_index": {"catalogs"},

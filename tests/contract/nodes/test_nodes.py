@@ -22,6 +22,7 @@ from precast.services.query.targets import TargetService
 from precast.services.sessions.orders import STREAM_PREFIX, OrderService
 from precast.services.work_kinds import DECIDE
 from precast.store.catalogs.catalogs import Catalogs
+from precast.store.catalogs.release_log import NewLogEntry
 from precast.store.catalogs.released import Release
 from precast.store.catalogs.staged import CatalogChange, StagedCatalog
 from precast.store.engine.database import Database
@@ -114,7 +115,9 @@ class Site:
     def _connect(self, name: str) -> Transaction[None]:
         yield from self.sessions.lock(name)
         yield from self.sessions.open_stream(name, "instance")
-        yield from self.sessions.begin(SessionStart(name, "s1", "instance", ["1"], "", "192.0.2.1", "boot", "0.1"), 1, 0)
+        yield from self.sessions.begin(
+            SessionStart(name, "s1", "instance", ["1"], "", "192.0.2.1", "boot", "0.1"), 1, 0
+        )
 
     async def resolve(self, *texts: str, deactivated: bool = False) -> list[str]:
         return (await self.targets.resolve(TargetsBody(list(texts), all=not texts, deactivated=deactivated))).names
@@ -363,7 +366,9 @@ def _fill_tables(database: Database, name: str) -> Transaction[None]:
     yield from fact_views.store_briefs([(name, "x", b"{}")])
     yield from catalogs.documents.store([("d", b"{}")])
     yield from catalogs.staged.stage([StagedCatalog(name, "production", "v", "f", "c", "d", "d", "[]", now, now)])
-    yield from catalogs.released.release([Release(name, 0, "d", "d", "[]", "production", "v", now, "person:ann")])
+    number = yield from catalogs.log.add(NewLogEntry("release", "person:ann", ""))
+    release = Release(name, 0, "d", "d", "[]", "production", "v", now, "person:ann", number)
+    yield from catalogs.released.release([release])
     yield from Policies(database).set_policy(name, 1, "always", [], b"seal", "person:ann")
     yield from Traces(database).add_waiter("branch", name)
     yield from put_machine(name, Machine("m1", "instance", ["2"], "", "boot", "192.0.2.2", "0.1", 0, now, now))

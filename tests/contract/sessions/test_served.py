@@ -5,6 +5,7 @@ from datetime import timedelta
 from precast.base.clock import ManualClock, to_micros
 from precast.services.sessions.served_state import NOTHING_SERVED, ServedState, ServedStates
 from precast.store.catalogs.catalogs import Catalogs
+from precast.store.catalogs.release_log import NewLogEntry
 from precast.store.catalogs.released import Release
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
@@ -26,7 +27,8 @@ class Site:
         def unit() -> Transaction[None]:
             yield from self.catalogs.documents.store([("s1", b"{}")])
             now = self.database.clock.now()
-            release = Release(node, 0, digest, "s1", "[]", "production", "v1", now, "person:ann")
+            number = yield from self.catalogs.log.add(NewLogEntry("release", "person:ann", ""))
+            release = Release(node, 0, digest, "s1", "[]", "production", "v1", now, "person:ann", number)
             yield from self.catalogs.released.release([release])
 
         await self.database.write(unit)

@@ -12,12 +12,12 @@ from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError
 from precast.services.catalogs.pruning import CatalogPruner, PruneCounts, Retention
 from precast.services.clocks.guard import ClockGuard
-from precast.store.catalogs.catalogs import Catalogs
+from precast.store.catalogs.release_log import NewLogEntry
 from precast.store.catalogs.released import Release
 from precast.store.engine.database import Database
 from precast.store.engine.query import Query, Transaction
-from precast.wire.catalogs.bodies import ReleaseBody
-from precast.wire.nodes.bodies import NodesAction, TargetsBody
+from precast.wire.catalogs.bodies import ReleaseBody, RollbackBody
+from precast.wire.nodes.bodies import TargetsBody
 
 DAY_S = 86_400
 CODE = {
@@ -141,7 +141,7 @@ async def test_served_and_retained_catalogs_are_not_deleted(site: Site) -> None:
             await site.releases.release(ReleaseBody(EVERYONE), "person:a")
     site.clock.advance(400 * DAY_S)
     assert await site.pruning.prune() == PruneCounts(0, 0, 0)
-    assert (await site.releases.rollback(NodesAction(EVERYONE, ""), "person:a")).released == ["a"]
+    assert (await site.releases.rollback(RollbackBody(EVERYONE, ""), "person:a")).released == ["a"]
     assert b"red on a" in ((await site.downloads.fetch("a", "")).body or b"")
     assert await site.loose() == []
 
@@ -160,17 +160,19 @@ async def test_old_releases_are_deleted_except_the_one_that_a_rollback_needs(
     served = await database.read(site.catalogs.released.list_releases, "a", 10)
     assert [release.number for release in served] == [5, 4]
 
-    # The same catalog is released several times, as concurrent releases may do: the catalog before them stays.
-    again = [served[0]] * 3
-    await database.write(Catalogs(database).released.release, again)
-    assert (await pruning.prune()).releases == 2
-    assert [release.number for release in await database.read(site.catalogs.released.list_releases, "a", 10)] == [
-        8,
-        7,
-        4,
-    ]
-    assert (await site.releases.rollback(NodesAction(EVERYONE, ""), "person:a")).released == ["a"]
+    # Rollbacks and releases on the restored one: what it was released on stays, however many rows follow.
+    for _ in range(4):
+        assert (await site.releases.rollback(RollbackBody(EVERYONE), "person:a")).released == ["a"]
+        assert (await site.releases.release(ReleaseBody(EVERYONE), "person:a")).released == ["a"]
+        await pruning.prune()
+    kept = await database.read(site.catalogs.released.list_releases, "a", 10)
+    assert [(release.number, release.parent) for release in kept] == [(13, 4), (12, 3), (4, 3)]
+    assert (await site.releases.rollback(RollbackBody(EVERYONE), "person:a")).released == ["a"]
     assert b"red on a" in ((await site.downloads.fetch("a", "")).body or b"")
+
+    # One step further is no longer kept, and the answer says so.
+    done = await site.releases.rollback(RollbackBody(EVERYONE), "person:a")
+    assert done.left_out == {"a": "what was released before is no longer kept (`keep_releases`)"}
 
 
 async def test_compile_and_decision_during_pruning_leave_a_consistent_tree(
@@ -215,7 +217,8 @@ async def test_release_that_races_with_a_deletion_wins_or_loses_whole(
         digest = f"{number:064x}"
         await database.write(site.catalogs.documents.store, [(digest, b"{}")])
         clock.advance(2 * DAY_S)
-        release = Release("a", 0, digest, digest, "[]", "production", "v", clock.now(), "person:a")
+        entry = await database.write(site.catalogs.log.add, NewLogEntry("release", "person:a", ""))
+        release = Release("a", 0, digest, digest, "[]", "production", "v", clock.now(), "person:a", entry)
         results = await asyncio.gather(
             database.write(site.catalogs.released.release, [release]),
             other.pruning._collect(digest, clock.now() - timedelta(days=1)),

@@ -56,6 +56,10 @@ GET /v1/catalogs/warnings
 GET /v1/catalogs/dead
 GET /v1/catalogs/flapping
 POST /v1/previews
+POST /v1/previews/rollback
+GET /v1/nodes/{node}/releases
+GET /v1/releases
+GET /v1/releases/{release}
 POST /v1/readiness
 POST /v1/releases
 POST /v1/rollbacks
@@ -244,6 +248,7 @@ def test_no_route_answers_with_anything_of_another_environment(world: World) -> 
         "request": world.hidden["request"],
         "digest": world.hidden["file"],
         "run": "0" * 36,
+        "release": "1",
         "id": "0" * 36,
         "number": "1",
         "file": "nothing.js",

@@ -64,6 +64,7 @@ GET     /v1/nodes/{node}/facts                            viewer    no
 GET     /v1/nodes/{node}/facts/changes                    viewer    no
 GET     /v1/nodes/{node}/facts/difference                 viewer    no
 GET     /v1/nodes/{node}/catalog                          viewer    no
+GET     /v1/nodes/{node}/releases                         viewer    no
 GET     /v1/nodes/{node}/catalog/decision                 viewer    no
 POST    /v1/nodes/{node}/catalog/decision                 operator  no
 GET     /v1/nodes/{node}/catalog/difference               viewer    no
@@ -108,9 +109,12 @@ GET     /v1/catalogs/errors                               viewer    no
 GET     /v1/catalogs/flapping                             viewer    no
 GET     /v1/catalogs/warnings                             viewer    no
 POST    /v1/previews                                      viewer    no
+POST    /v1/previews/rollback                             viewer    no
 POST    /v1/readiness                                     viewer    no
 POST    /v1/refreshes                                     operator  no
+GET     /v1/releases                                      viewer    no
 POST    /v1/releases                                      operator  no
+GET     /v1/releases/{release}                            viewer    no
 POST    /v1/rollbacks                                     operator  no
 
 GET     /v1/runs                                          viewer    no

@@ -1,23 +1,21 @@
-"""Routes about catalogs. People see and release staged catalogs; a node downloads its released catalog and the contents that it names."""
+"""Routes about catalogs. People see staged catalogs; a node downloads its released catalog and the contents that it names."""
 
 from aiohttp import web
 
 from precast.api.http.ranges import send_content
 from precast.api.http.routes import NODE, OPERATOR, VIEWER, Call, Content, Document, NodeCaller, route
 from precast.api.nodes.nodes import TARGETS
-from precast.services.approvals import issues as approval_issues
 from precast.services.catalogs import issues as catalog_issues
 from precast.services.catalogs.downloads import CatalogDownloads
 from precast.services.catalogs.previews import ReleasePreviews
 from precast.services.catalogs.problems import CatalogProblems
-from precast.services.catalogs.release_service import ReleaseService
 from precast.services.catalogs.views import CatalogViews
 from precast.services.code import issues as code_issues
 from precast.services.compile.input_views import CompileInputViews
 from precast.services.compile.readiness import ReadinessService
 from precast.services.compile.requests import CompileRequests
 from precast.services.facts.issues import NO_FACTS
-from precast.services.issues import BAD_VALUE, NO_SUCH_NODE, UNPRINTABLE
+from precast.services.issues import NO_SUCH_NODE
 from precast.store.code.blobs import Blobs
 from precast.wire.catalogs.bodies import (
     CatalogError,
@@ -28,18 +26,13 @@ from precast.wire.catalogs.bodies import (
     DeadCompile,
     FlappingFact,
     ParameterView,
-    PreviewView,
     ProgressView,
     ReadinessBody,
     ReadinessView,
-    ReleaseBody,
-    ReleaseDone,
     StagedView,
 )
 from precast.wire.catalogs.release_pointer import HEADER
-from precast.wire.nodes.bodies import NodesAction
 
-_CHANGE_ERRORS = (*TARGETS, BAD_VALUE, UNPRINTABLE)
 _NO_CATALOG = (catalog_issues.NO_CATALOG,)
 
 
@@ -51,7 +44,6 @@ class CatalogsApi:
         views: CatalogViews,
         problems: CatalogProblems,
         requests: CompileRequests,
-        releases: ReleaseService,
         previews: ReleasePreviews,
         downloads: CatalogDownloads,
         readiness: ReadinessService,
@@ -59,7 +51,7 @@ class CatalogsApi:
         blobs: Blobs,
     ) -> None:
         self._views, self._problems, self._requests = views, problems, requests
-        self._releases, self._previews, self._downloads = releases, previews, downloads
+        self._previews, self._downloads = previews, downloads
         self._readiness, self._inputs, self._blobs = readiness, inputs, blobs
 
     @route(
@@ -182,18 +174,6 @@ class CatalogsApi:
 
     @route(
         "POST",
-        "/v1/previews",
-        VIEWER,
-        "The changes that a release would make, grouped over the nodes",
-        PreviewView,
-        body=ReleaseBody,
-        errors=TARGETS,
-    )
-    async def preview(self, call: Call) -> PreviewView:
-        return await self._previews.preview(call.body)
-
-    @route(
-        "POST",
         "/v1/readiness",
         VIEWER,
         "How many of these nodes have a catalog staged from their newest code",
@@ -203,30 +183,6 @@ class CatalogsApi:
     )
     async def show_readiness(self, call: Call) -> ReadinessView:
         return await self._readiness.check(call.body)
-
-    @route(
-        "POST",
-        "/v1/releases",
-        OPERATOR,
-        "Release the staged catalogs of nodes, or request approval where their environment needs it",
-        ReleaseDone,
-        body=ReleaseBody,
-        errors=(*_CHANGE_ERRORS, approval_issues.TOO_MANY),
-    )
-    async def release(self, call: Call) -> ReleaseDone:
-        return await self._releases.release(call.body, call.actor, call.token)
-
-    @route(
-        "POST",
-        "/v1/rollbacks",
-        OPERATOR,
-        "Roll nodes back to the catalogs that were served before",
-        ReleaseDone,
-        body=NodesAction,
-        errors=_CHANGE_ERRORS,
-    )
-    async def rollback(self, call: Call) -> ReleaseDone:
-        return await self._releases.rollback(call.body, call.actor)
 
     @route(
         "GET",

@@ -1,20 +1,40 @@
-"""`precast release` and `precast rollback`: choose which catalogs nodes are served, after an optional preview of the changes."""
+"""`precast release` and `precast rollback`: choose which catalogs nodes are served, after an optional preview of the changes.
+
+The server changes a page of nodes at a time. The command requests page after page, and prints the progress.
+"""
 
 import argparse
+import contextlib
 import sys
 import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import msgspec
 
+from precast.base.errors import PrecastError
+from precast.base.setting_values import InvalidValueError, read_duration
 from precast.cli import issues
 from precast.cli.catalogs.catalog import format_problem, print_change
+from precast.cli.catalogs.release_list import configure_release_list
 from precast.cli.console.client import Client, add_connection, connect
 from precast.cli.console.output import format_time, print_json
-from precast.cli.console.parser import declare_exits
+from precast.cli.console.parser import declare_exits, set_default_command
 from precast.cli.jobs.options import duration_s
 from precast.cli.query.targets import add_targets, targets_of
-from precast.wire.catalogs.bodies import PreviewView, ReadinessBody, ReadinessView, ReleaseBody, ReleaseDone
-from precast.wire.nodes.bodies import NodesAction, TargetsBody
+from precast.wire.catalogs.bodies import (
+    MoveView,
+    PreviewView,
+    ReadinessBody,
+    ReadinessView,
+    ReleaseBody,
+    ReleaseDone,
+    ReleasePoint,
+    ReleaseView,
+    RollbackBody,
+)
+from precast.wire.catalogs.release_points import parse_point
+from precast.wire.nodes.bodies import TargetsBody
 
 SOME_SKIPPED, ALL_SKIPPED, PENDING = 1, 4, 5
 EXITS = {
@@ -22,7 +42,10 @@ EXITS = {
     ALL_SKIPPED: "every node was skipped: nothing was done",
 }
 RELEASE_EXITS = {**EXITS, PENDING: "the release, or a part of it, waits for the approval of other people"}
+START = "release the staged catalogs of nodes"
 WAIT = "2m"
+# Names of nodes that are kept for each move of a rollback.
+NAMES_SHOWN = 20
 # The pause between two requests for the readiness of the nodes. A pause is at least four times as long as the request before it, so that
 # the server spends at most a fifth of its time on them.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 1.0
@@ -30,27 +53,46 @@ PAUSE_PER_REQUEST = 4.0
 
 
 def configure_release(parser: argparse.ArgumentParser) -> None:
-    add_connection(parser)
-    add_targets(parser)
-    parser.add_argument(
+    parser.epilog = "`precast release TARGET …` is short for `precast release start TARGET …`."
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    set_default_command(parser, "start")
+    start = commands.add_parser("start", help=START, description=START)
+    add_connection(start)
+    add_targets(start)
+    start.add_argument(
         "--version", metavar="VERSION", help="only nodes whose staged catalog is of this version of the code"
     )
-    parser.add_argument("--preview", action="store_true", help="show the pending changes and release nothing")
-    parser.add_argument(
+    start.add_argument("--preview", action="store_true", help="show the pending changes and release nothing")
+    start.add_argument(
         "--wait",
         metavar="TIME",
         nargs="?",
         const=WAIT,
         help=f"first wait until the newest code is staged, or gives an error, for every target (without a time: {WAIT})",
     )
-    parser.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log")
-    parser.set_defaults(run=_release)
-    declare_exits(parser, RELEASE_EXITS)
+    start.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log")
+    start.set_defaults(run=_release)
+    declare_exits(start, RELEASE_EXITS)
+    configure_release_list(commands)
 
 
 def configure_rollback(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
     add_targets(parser)
+    parser.add_argument(
+        "--to",
+        metavar="POINT",
+        help="to a release (its number), a commit or version (its beginning), or what was served at a time"
+        " (2026-11-15T22:00Z, or how long ago: 2h); without it, one step back",
+    )
+    parser.add_argument("--preview", action="store_true", help="show the changes and where to, and roll nothing back")
+    parser.add_argument(
+        "--continue",
+        dest="number",
+        metavar="NUMBER",
+        type=int,
+        help="go on with a rollback that was interrupted (`precast release list` shows it as unfinished)",
+    )
     parser.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log")
     parser.set_defaults(run=_rollback)
     declare_exits(parser, EXITS)
@@ -69,7 +111,87 @@ def _release(args: argparse.Namespace) -> int:
         _await_staged(client, body.nodes, wait_s)
     if args.preview:
         return _print_preview(args, client.ask("POST", "/v1/previews", PreviewView, body))
-    return _print_result(args, client.ask("POST", "/v1/releases", ReleaseDone, body), "released")
+    return _print_result(args, _request_pages(client, "/v1/releases", body, "released"), "released")
+
+
+def _rollback(args: argparse.Namespace) -> int:
+    client = connect(args)
+    if args.number is not None:
+        if args.targets or args.all or args.to or args.preview:
+            raise issues.USAGE.error(
+                problem="--continue goes on with the targets of the interrupted rollback", usage="give only its number"
+            )
+        begun = client.ask("GET", f"/v1/releases/{args.number}", ReleaseView)
+        body = RollbackBody(begun.targets, begun.why, begun.to, begun.release)
+    else:
+        body = RollbackBody(targets_of(args), args.why, _point(args.to))
+    if args.preview:
+        return _print_preview(args, client.ask("POST", "/v1/previews/rollback", PreviewView, body))
+    return _print_result(args, _request_pages(client, "/v1/rollbacks", body, "rolled back"), "rolled back")
+
+
+def _point(text: str | None) -> str:
+    """Where a rollback goes to, with a time as the server reads it. Raises InputError RELEASE-003."""
+    if text is None:
+        return ""
+    try:
+        return (datetime.now(UTC) - read_duration(text)).isoformat()
+    except InvalidValueError:
+        pass
+    with contextlib.suppress(ValueError):
+        at = datetime.fromisoformat(text)
+        if at.tzinfo is None and not text.isdecimal():
+            text = at.replace(tzinfo=UTC).isoformat()
+    parse_point(text)
+    return text
+
+
+def _request_pages(client: Client, path: str, body: ReleaseBody | RollbackBody, verb: str) -> ReleaseDone:
+    """Request page after page, and print the progress. Raises what a request raises, with how far it got."""
+    total = page = client.ask("POST", path, ReleaseDone, body)
+    targets, done = page.targets, 0
+    while page.after is not None:
+        done += len(page.released) + len(page.unchanged) + len(page.left_out)
+        print(f"precast: {verb} {done:,} of {targets:,}", file=sys.stderr, flush=True)
+        body = msgspec.structs.replace(body, release=page.release, after=page.after)
+        try:
+            page = client.ask("POST", path, ReleaseDone, body)
+        except PrecastError:
+            print(_interrupted(path, page, done, targets), file=sys.stderr)
+            raise
+        total = ReleaseDone(
+            total.released + page.released,
+            total.unchanged + page.unchanged,
+            total.left_out | page.left_out,
+            total.pending + page.pending,
+            page.release,
+            targets=targets,
+            moves=_join_moves(total.moves, page.moves),
+        )
+    return total
+
+
+def _interrupted(path: str, page: ReleaseDone, done: int, targets: int) -> str:
+    kind = "release" if path == "/v1/releases" else "rollback"
+    next_step = (
+        "repeat the command for the others"
+        if kind == "release" or page.release is None
+        else f"`precast rollback --continue {page.release}` goes on; the same command again would go further back"
+    )
+    return f"precast: the {kind} was interrupted after {done:,} of {targets:,} nodes: {next_step}"
+
+
+def _join_moves(moves: Sequence[MoveView], more: Sequence[MoveView]) -> list[MoveView]:
+    """The moves of two pages, equal ones grouped."""
+    groups: dict[tuple[ReleasePoint, ReleasePoint], MoveView] = {}
+    for move in (*moves, *more):
+        key = move.before, move.after
+        known = groups.get(key)
+        if known is None:
+            groups[key] = move
+        else:
+            groups[key] = MoveView(*key, [*known.nodes, *move.nodes][:NAMES_SHOWN], known.count + move.count)
+    return sorted(groups.values(), key=lambda move: (-move.count, move.nodes))
 
 
 def _await_staged(client: Client, targets: TargetsBody, wait_s: float) -> None:
@@ -98,15 +220,11 @@ def _progress_line(view: ReadinessView) -> str:
     return f"precast: waiting: {view.ready} of {_nodes(view.nodes)} staged{broken}{skipped}"
 
 
-def _rollback(args: argparse.Namespace) -> int:
-    body = NodesAction(targets_of(args), args.why)
-    return _print_result(args, connect(args).ask("POST", "/v1/rollbacks", ReleaseDone, body), "rolled back")
-
-
 def _print_preview(args: argparse.Namespace, view: PreviewView) -> int:
     if args.json:
         print_json(msgspec.to_builtins(view))
         return 0
+    _print_moves(view.moves)
     for change in view.changes:
         print_change(change, f"{_nodes(change.count)}: ")
     if view.refreshed:
@@ -125,6 +243,7 @@ def _print_result(args: argparse.Namespace, result: ReleaseDone, verb: str) -> i
     if args.json:
         print_json(msgspec.to_builtins(result))
     else:
+        _print_moves(result.moves)
         _print_skipped(result.left_out)
         print(
             f"{_nodes(len(result.released))} {verb}, {len(result.unchanged)} unchanged, {len(result.left_out)} skipped"
@@ -141,6 +260,18 @@ def _print_result(args: argparse.Namespace, result: ReleaseDone, verb: str) -> i
     if not result.left_out:
         return 0
     return SOME_SKIPPED if result.released or result.unchanged else ALL_SKIPPED
+
+
+def _print_moves(moves: Sequence[MoveView]) -> None:
+    """Print where a rollback takes the nodes, one line per move."""
+    for move in moves:
+        who = move.nodes[0] if move.count == 1 else _nodes(move.count)
+        print(f"{who}: {_describe_point(move.before)} → {_describe_point(move.after)}")
+
+
+def _describe_point(point: ReleasePoint) -> str:
+    code = f"version {point.version[:12]}" if point.commit is None else f"commit {point.commit[:12]}"
+    return f"release {point.release} ({code})"
 
 
 def _print_skipped(reasons: dict[str, str]) -> None:

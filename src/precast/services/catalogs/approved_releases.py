@@ -11,13 +11,14 @@ import msgspec
 from precast.base import digests
 from precast.services.approvals.approvals import Participant, Proposal, RequestBook
 from precast.services.catalogs.release_guards import find_guards
-from precast.services.catalogs.releases import ReleaseCause, Releases
+from precast.services.catalogs.releases import NAMES_SHOWN, ReleaseCause, Releases
 from precast.services.catalogs.staged_selection import StagedSelection, select_staged
 from precast.store.approvals.approvals import ApprovalRequest
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.staged import StagedCatalog
-from precast.store.code.environments import Environment, Environments
+from precast.store.code.environments import Environments
 from precast.store.engine.query import Transaction
+from precast.wire.nodes.bodies import TargetsBody
 
 RELEASE = "release"
 
@@ -75,12 +76,10 @@ class ApprovedReleases:
         _, own = bound.get(request.environment, (0, selection.fresh))
         if _digest(selection, own) != request.digest:
             return None
-        cause = ReleaseCause(request.requested_by, request.why, request.id, tuple(approved_by))
+        cause = ReleaseCause(request.requested_by, request.why, request.id, tuple(approved_by), _encode_targets(nodes))
         released = yield from self._releases.release_staged(own, cause)
-        return f"released to {len(released)} node{'' if len(released) == 1 else 's'}"
-
-    def find_environment(self, name: str) -> Transaction[Environment | None]:
-        return (yield from self._environments.find(name))
+        yield from self._releases.finish(released.number)
+        return f"released to {len(released.nodes)} node{'' if len(released.nodes) == 1 else 's'}"
 
     def count_needed(self, request: ApprovalRequest) -> Transaction[int]:
         environment = yield from self._environments.find(request.environment)
@@ -88,6 +87,11 @@ class ApprovedReleases:
 
     def concerned_nodes(self, request: ApprovalRequest) -> Sequence[str]:
         return msgspec.json.decode(request.payload, type=_Payload).nodes
+
+
+def _encode_targets(nodes: Sequence[str]) -> str:
+    """The first nodes of a request, as the log has them."""
+    return msgspec.json.encode(TargetsBody(list(nodes[:NAMES_SHOWN]))).decode()
 
 
 def _digest(selection: StagedSelection, staged: Sequence[StagedCatalog]) -> str:

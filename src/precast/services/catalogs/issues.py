@@ -20,3 +20,15 @@ HELD_NODE = Issue(
     "{node} is on hold: two machines use its certificate, and neither gets another catalog",
     "`precast node show {node}` shows the machines; choose one with `precast node choose-machine`",
 )
+NO_SUCH_RELEASE = Issue(
+    "RELEASE-005",
+    Kind.NOT_FOUND,
+    "there is no release {number}, or no node has kept it",
+    "`precast release list` shows the releases; the setting `keep_releases` says how many of each node are kept",
+)
+NOT_CONTINUED = Issue(
+    "RELEASE-004",
+    Kind.CONFLICT,
+    "{kind} {number} cannot be continued: {reason}",
+    "see `precast release list`, and begin another one",
+)

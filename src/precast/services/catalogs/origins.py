@@ -63,7 +63,7 @@ class OriginService:
             resource,
             release.environment,
             IntroducedBy(
-                introduced.number,
+                introduced.release,
                 introduced.released_at,
                 introduced.released_by,
                 _row(_version_of(introduced, numbered)),

@@ -86,7 +86,19 @@ class CatalogPruner:
             for node in crowded:
                 count += await self._database.write(self._catalogs.released.trim, node, keep)
             after = crowded[-1]
+        await self._trim_log()
         return count
+
+    async def _trim_log(self) -> None:
+        """Delete entries of the log of which no node has kept a release."""
+        before, after = self._database.clock.now() - GRACE, 0
+        while page := await self._database.read(self._catalogs.log.list_unused, before, after, PAGE):
+            try:
+                await self._database.write(self._catalogs.log.delete, page)
+            except PrecastError as error:
+                if not store_issues.CONSTRAINT.matches(error):  # a release that was interrupted is being continued
+                    raise
+            after = page[-1]
 
     async def _prune_chains(self) -> int:
         """Delete unused chains from the ends of the branches inwards: a parent is deleted after the chains attached to it."""

@@ -52,7 +52,7 @@ class ReleasePointers:
             release.node,
             release.digest,
             sequence,
-            release.number,
+            release.origin_release,
             release.environment,
             release.version,
             self._clock.now(),

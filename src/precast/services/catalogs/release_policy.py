@@ -1,8 +1,9 @@
 """Releases catalogs by themselves where an environment's policy is automatic: a catalog that was compiled without error is served from
 the transaction on that stages it.
 
-The policy releases only a catalog that the decision has changed, and none that replaces a catalog whose environment needs approvals. So a
-rollback stays until there is a new catalog, and turning the policy on releases nothing that an operator has held back. A catalog is stored
+The policy releases only a catalog that the decision has changed, none that replaces a catalog whose environment needs approvals, and none
+that the node was rolled back from. So a rollback stays until there is a new catalog, also if facts or an error in the code lead to
+the same catalog again, and turning the policy on releases nothing that an operator has held back. A catalog is stored
 together with its references to the content it names, which keep that content from being deleted: no catalog can be staged, and so none
 released, whose content is missing.
 """
@@ -10,6 +11,7 @@ released, whose content is missing.
 from collections.abc import Mapping, Sequence
 
 from precast.services.catalogs.release_guards import find_guards
+from precast.services.catalogs.release_lines import is_rolled_back
 from precast.services.catalogs.releases import ReleaseCause, Releases
 from precast.services.catalogs.staged_selection import read_served
 from precast.store.catalogs.catalogs import Catalogs
@@ -20,14 +22,16 @@ from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
 
 AUTOMATIC = "automatic"
+# Releases of a node that are searched for the one that was rolled back.
+HISTORY = 1000
 
 
 class ReleasePolicy:
     """Holds no state between calls."""
 
     def __init__(self, database: Database, environments: Environments, catalogs: Catalogs, audit: AuditLog) -> None:
-        self._environments = environments
-        self._releases = Releases(database, catalogs, audit)
+        self._environments, self._catalogs = environments, catalogs
+        self._releases = Releases(database, catalogs, environments, audit)
 
     def follow(self, before: Mapping[str, StagedCatalog], staged: Sequence[StagedCatalog]) -> Transaction[None]:
         """Release the catalogs that these decisions changed, as part of the transaction that stages them."""
@@ -50,8 +54,23 @@ class ReleasePolicy:
             if catalog.node not in guards
             and (catalog.node not in served or served[catalog.node].digest != catalog.digest)
         ]
+        held = yield from self._find_rolled_back(fresh)
         cause = ReleaseCause(f"policy:{environment}", f"the policy of {environment} is automatic")
-        yield from self._releases.release_staged(fresh, cause)
+        released = yield from self._releases.release_staged(
+            [catalog for catalog in fresh if catalog.node not in held], cause
+        )
+        yield from self._releases.finish(released.number)
+
+    def _find_rolled_back(self, fresh: Sequence[StagedCatalog]) -> Transaction[set[str]]:
+        """The nodes that were rolled back from exactly this catalog."""
+        digests = {catalog.node: catalog.digest or "" for catalog in fresh}
+        known = (yield from self._catalogs.released.filter_released(digests.items())) if digests else set()
+        held = set()
+        for node in sorted(known):
+            history = yield from self._catalogs.released.list_history(node, HISTORY)
+            if is_rolled_back(history, digests[node]):
+                held.add(node)
+        return held
 
 
 def _is_changed(before: StagedCatalog | None, now: StagedCatalog) -> bool:

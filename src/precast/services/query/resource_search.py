@@ -18,7 +18,8 @@ from precast.store.engine.database import Database
 from precast.store.query.resource_index import Cursor, Holder, Resource, ResourceIndex, index_key
 from precast.wire.query.targets import Term
 
-# Resources in one read.
+# Resources in one read. The first read is small: a page of a result may end with the nodes of one resource.
+FIRST_READ = 16
 PAGE = 500
 TIME_S = 20.0
 
@@ -32,11 +33,12 @@ class ServedResource(NamedTuple):
 
 
 class ResourceCursor(msgspec.Struct, frozen=True, array_like=True):
-    """Where a page ended: in which lookup, after which resource, and after which node of the resource that follows it."""
+    """Where a page ended: in which lookup, after which resource, and after which node of which catalog with the resource that follows."""
 
     lookup: int = 0
     after: Cursor = Cursor()
     resource: str = ""
+    catalog: str = ""
     node: str = ""
 
 
@@ -74,7 +76,9 @@ class ResourceSearch:
         started_s = self._database.clock.monotonic_s()
         for number in range(cursor.lookup, len(lookups)):
             after = cursor.after if number == cursor.lookup else Cursor()
-            while page := await self._database.read(lookups[number].read, self._index, after, PAGE):
+            limit = FIRST_READ
+            while page := await self._database.read(lookups[number].read, self._index, after, limit):
+                limit = min(2 * limit, PAGE)
                 for resource in page:
                     here = ResourceCursor(number, after, resource.id)
                     after = _cursor(resource)
@@ -120,20 +124,16 @@ class ResourceSearch:
         """Yield matching resources, one for each node that is served them, each with the cursor after it."""
         test = compile_predicate(term, ResourceFieldReader()) if term is not None else _always
         async for candidate in self.find_candidates(term, cursor, within):
-            after = cursor.node if candidate.resource.id == cursor.resource else ""
-            while page := await self._read_holders(candidate, after):
-                for holder in page:
-                    resource = (
-                        fill_holes(candidate.resource, holder.fill) if candidate.has_holes else candidate.resource
+            after = candidate.cursor
+            if candidate.resource.id == cursor.resource:
+                after = msgspec.structs.replace(after, catalog=cursor.catalog, node=cursor.node)
+            async for holder in self._find_holders(candidate, after):
+                resource = fill_holes(candidate.resource, holder.fill) if candidate.has_holes else candidate.resource
+                if not candidate.has_holes or test(resource):
+                    yield (
+                        ServedResource(holder.node, holder.environment, resource),
+                        msgspec.structs.replace(candidate.cursor, catalog=holder.catalog, node=holder.node),
                     )
-                    after = holder.node
-                    if not candidate.has_holes or test(resource):
-                        yield (
-                            ServedResource(holder.node, holder.environment, resource),
-                            msgspec.structs.replace(candidate.cursor, node=after),
-                        )
-                if len(page) < PAGE:
-                    break
 
     async def count(
         self, term: Term | None, group: Callable[[Resource, str], tuple[Any, ...]], environments: Sequence[str]
@@ -163,16 +163,20 @@ class ResourceSearch:
         environments: Sequence[str],
     ) -> AsyncIterator[tuple[tuple[Any, ...], int]]:
         test = compile_predicate(term, ResourceFieldReader()) if term is not None else _always
-        after = ""
-        while page := await self._read_holders(candidate, after):
-            for holder in page:
-                after = holder.node
-                resource = fill_holes(candidate.resource, holder.fill)
-                if test(resource) and (not environments or holder.environment in environments):
-                    yield group(resource, holder.environment), 1
+        async for holder in self._find_holders(candidate, candidate.cursor):
+            resource = fill_holes(candidate.resource, holder.fill)
+            if test(resource) and (not environments or holder.environment in environments):
+                yield group(resource, holder.environment), 1
 
-    async def _read_holders(self, candidate: ResourceCandidate, after: str) -> list[Holder]:
-        return await self._database.read(self._index.list_holders, candidate.resource.id, after, PAGE)
+    async def _find_holders(self, candidate: ResourceCandidate, after: ResourceCursor) -> AsyncIterator[Holder]:
+        """Yield the nodes that are served a resource, from a cursor on, a page at a time."""
+        id_, catalog, node = candidate.resource.id, after.catalog, after.node
+        while page := await self._database.read(self._index.list_holders, id_, catalog, node, PAGE):
+            for holder in page:
+                yield holder
+            if len(page) < PAGE:
+                return
+            catalog, node = page[-1].catalog, page[-1].node
 
     async def _add_skeletons(
         self, candidates: dict[str, ResourceCandidate], certain: set[str], with_holes: dict[str, list[Resource]]

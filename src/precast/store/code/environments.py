@@ -107,6 +107,13 @@ DEPLOYED = Query(
     "environments.deployed",
     "SELECT min(deployed_at) FROM environment_version WHERE environment = :environment AND version = :version",
 )
+COMMIT = Query(
+    "environments.commit",
+    """
+    SELECT commit_id FROM environment_version WHERE environment = :environment AND version = :version
+    ORDER BY number DESC LIMIT 1
+    """,
+)
 IS_RETAINED = Query("environments.is_retained", "SELECT 1 FROM environment_version WHERE version = :version LIMIT 1")
 VERSIONS_OF = Query(
     "environments.versions_of",
@@ -237,6 +244,11 @@ class Environments:
         """Find when a version was first deployed, as far as that is retained."""
         ((at,),) = yield DEPLOYED(environment=name, version=version)
         return None if at is None else from_micros(at)
+
+    def find_commit(self, name: str, version: str) -> Transaction[str | None]:
+        """Find the commit of a version; None if it did not come from a repository."""
+        rows = yield COMMIT(environment=name, version=version)
+        return rows[0][0] if rows else None
 
     def is_retained(self, version: str) -> Transaction[bool]:
         """Whether any environment retains this version."""

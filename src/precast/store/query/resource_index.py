@@ -47,9 +47,9 @@ class Resource(msgspec.Struct, frozen=True):
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """A node that is served a resource."""
+    """A node that is served a resource, as part of a catalog."""
 
-    resource: str
+    catalog: str
     node: str
     environment: str
     fill: str
@@ -148,10 +148,14 @@ class ResourceIndex:
         )
         return [_resource(row) for row in rows]
 
-    def list_holders(self, resource: str, after: str, limit: int) -> Transaction[list[Holder]]:
-        """List the nodes that are served a resource, by name."""
-        rows = yield queries.HOLDERS(resource=resource, after_node=after, limit=limit)
-        return [Holder(resource, node, environment, fill) for node, environment, fill in rows]
+    def list_holders(self, resource: str, catalog: str, node: str, limit: int) -> Transaction[list[Holder]]:
+        """List the nodes that are served a resource, after a node of a catalog: by catalog, then by name."""
+        rows = yield queries.HOLDERS(resource=resource, catalog=catalog, after_node=node, limit=limit)
+        holders = [Holder(catalog, *row) for row in rows]
+        if (room := limit - len(holders)) > 0:
+            rows = yield queries.HOLDERS_OF_NEXT(resource=resource, after_catalog=catalog, limit=room)
+            holders += [Holder(*row) for row in rows]
+        return holders
 
     def count_holders(self, resources: Iterable[str]) -> Transaction[list[tuple[str, str, int]]]:
         """Count the nodes that are served each resource, by environment."""

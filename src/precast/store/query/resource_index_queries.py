@@ -125,11 +125,35 @@ OF_CATALOGS = Query(
 HOLDERS = Query(
     "catalogs.index_holders",
     """
-    SELECT r.node, r.environment, r.fill FROM catalog_member AS m
-    JOIN catalog_index AS i ON i.id = m.catalog JOIN node_release AS r ON r.skeleton = i.skeleton
-    WHERE m.resource = :resource AND r.node > :after_node
+    -- The nodes of one catalog, from a name on. The cursor comes from outside: a catalog without the resource has none.
+    SELECT r.node, r.environment, r.fill FROM node_release AS r
+    WHERE r.skeleton = (
+            SELECT i.skeleton FROM catalog_member AS m JOIN catalog_index AS i ON i.id = m.catalog
+            WHERE m.resource = :resource AND m.catalog = :catalog
+        ) AND r.node > :after_node
         AND NOT EXISTS (SELECT 1 FROM node_release AS n WHERE n.node = r.node AND n.number > r.number)
     ORDER BY r.node LIMIT :limit
+    """,
+)
+HOLDERS_OF_NEXT = Query(
+    "catalogs.index_holders_of_next",
+    """
+    -- The nodes of the catalogs that follow one, a catalog after the other. Sorted by node, every page would read all nodes again.
+    SELECT m.catalog, r.node, r.environment, r.fill FROM catalog_member AS m
+    JOIN catalog_index AS i ON i.id = m.catalog JOIN node_release AS r ON r.skeleton = i.skeleton
+    WHERE m.resource = :resource AND m.catalog > :after_catalog
+        AND NOT EXISTS (SELECT 1 FROM node_release AS n WHERE n.node = r.node AND n.number > r.number)
+    ORDER BY m.catalog, r.node LIMIT :limit
+    """,
+    postgresql="""
+    SELECT m.catalog, r.node, r.environment, r.fill FROM catalog_member AS m
+    JOIN catalog_index AS i ON i.id = m.catalog, LATERAL (
+        SELECT s.node, s.environment, s.fill FROM node_release AS s WHERE s.skeleton = i.skeleton
+            AND NOT EXISTS (SELECT 1 FROM node_release AS n WHERE n.node = s.node AND n.number > s.number)
+        ORDER BY s.node LIMIT :limit
+    ) AS r
+    WHERE m.resource = :resource AND m.catalog > :after_catalog
+    ORDER BY m.catalog, r.node LIMIT :limit
     """,
 )
 COUNT_HOLDERS = Query(

@@ -33,6 +33,12 @@ from precast.store.schema.schema import Schema
 from precast.store.schema.tables import TABLES
 
 READ_FENCE = Query("backup.read_fence", "SELECT last FROM work_fence", postgresql="SELECT last_value FROM work_fence")
+# SQLite continues after the highest number by itself.
+CONTINUE_NUMBERS = Query(
+    "backup.continue_numbers",
+    "SELECT 1",
+    postgresql="SELECT setval('release_number', (SELECT coalesce(max(number), 0) + 1 FROM release_log), false)",
+)
 SET_FENCE = Query(
     "backup.set_fence",
     "UPDATE work_fence SET last = :fence",
@@ -158,6 +164,7 @@ def _restore_tables(database: Database, path: Path, opener: Opener | None, place
                 place.write(frame)
                 content.files[frame.name] = frame.offset + len(frame.data)
         yield SET_FENCE(fence=header.fence)
+        yield CONTINUE_NUMBERS()
     return content
 
 

@@ -173,9 +173,17 @@ TABLES: tuple[Table, ...] = (
         ),
     ),
     Table(
+        "release_log",
+        ("number",),
+        ("kind", "began_at", "finished_at", "actor", "why", "targets", "point", "request", "nodes", "versions"),
+    ),
+    Table(
         "node_release",
         ("node", "number"),
-        ("digest", "skeleton", "fill", "environment", "version", "released_at", "released_by"),
+        (
+            *("digest", "skeleton", "fill", "environment", "version", "released_at", "released_by"),
+            *("release", "origin", "origin_release", "parent", "commit_id"),
+        ),
     ),
     Table(
         "report",

@@ -1,7 +1,7 @@
 """Bodies of the API about catalogs: staged and released ones, their differences, and why a node has its catalog."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -125,11 +125,29 @@ class ReadinessView(msgspec.Struct, frozen=True):
 
 
 class ReleaseBody(msgspec.Struct, frozen=True):
-    """Release the staged catalogs of nodes; if a version is given, only those staged with this version of the environment."""
+    """Release the staged catalogs of nodes; if a version is given, only those staged with this version of the environment.
+
+    One request releases a page of nodes. The next one sends `release` and `after` of the answer back.
+    """
 
     nodes: TargetsBody
     version: str | None = None
     why: str = ""
+    release: int | None = None
+    after: Annotated[str, msgspec.Meta(max_length=200)] = ""
+
+
+class RollbackBody(msgspec.Struct, frozen=True):
+    """Serve nodes what they were served before: one step back, or what `to` names. It is paged as a release is.
+
+    `to` is the number of a release, the beginning of a commit or of a version of the code, or a time.
+    """
+
+    nodes: TargetsBody
+    why: str = ""
+    to: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    release: int | None = None
+    after: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
 
 class PendingApproval(msgspec.Struct, frozen=True):
@@ -143,13 +161,77 @@ class PendingApproval(msgspec.Struct, frozen=True):
     digest: str
 
 
+class ReleasePoint(msgspec.Struct, frozen=True):
+    """A release with its code, as people name it."""
+
+    release: int
+    version: str
+    commit: str | None
+
+
+class MoveView(msgspec.Struct, frozen=True):
+    """Nodes that a rollback moves from one release to another; the first names, and how many they are."""
+
+    before: ReleasePoint
+    after: ReleasePoint
+    nodes: list[str]
+    count: int
+
+
 class ReleaseDone(msgspec.Struct, frozen=True):
-    """The outcome of a release or rollback, by node; `pending` are the requests of environments that need approvals."""
+    """The outcome of a release or rollback, by node; `pending` are the requests of environments that need approvals.
+
+    `release` is its number, absent if it has changed nothing yet. Unless `after` is absent, there are more nodes. The answer to the first
+    request has the number of `targets`.
+    """
 
     released: list[str]
     unchanged: list[str]
     left_out: dict[str, str]
     pending: list[PendingApproval] = []
+    release: int | None = None
+    after: str | None = None
+    targets: int = 0
+    moves: list[MoveView] = []
+
+
+class CodeView(msgspec.Struct, frozen=True):
+    """A version of an environment's code, with its commit if it came from a repository."""
+
+    environment: str
+    version: str
+    commit: str | None
+
+
+class ReleaseView(msgspec.Struct, frozen=True):
+    """A release or rollback over the fleet. It is unfinished while `finished_at` is absent: then some of its nodes are not done."""
+
+    release: int
+    kind: str
+    began_at: datetime
+    finished_at: datetime | None
+    by: str
+    why: str
+    targets: TargetsBody
+    to: str
+    request: str
+    nodes: int
+    code: list[CodeView]
+
+
+class NodeReleaseView(msgspec.Struct, frozen=True):
+    """A release in the history of a node: served, replaced, or rolled back. A rollback restores a release, and has no state."""
+
+    release: int
+    kind: str
+    state: str
+    at: datetime
+    by: str
+    environment: str
+    version: str
+    commit: str | None
+    catalog: str
+    restores: int | None = None
 
 
 class ParameterView(msgspec.Struct, frozen=True):
@@ -184,7 +266,10 @@ class CommonProblem(msgspec.Struct, frozen=True):
 
 
 class PreviewView(msgspec.Struct, frozen=True):
-    """What a release would change, and the problems of the catalogs that it would serve; the most common first."""
+    """What a release or rollback would change, and the problems of the catalogs that a release would serve; the most common first.
+
+    A rollback also has its moves.
+    """
 
     nodes: int
     unchanged: int
@@ -192,6 +277,7 @@ class PreviewView(msgspec.Struct, frozen=True):
     changes: list[ChangeView]
     refreshed: list[RefreshView]
     problems: list[CommonProblem] = []
+    moves: list[MoveView] = []
 
 
 class CatalogError(msgspec.Struct, frozen=True):

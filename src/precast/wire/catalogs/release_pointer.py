@@ -28,7 +28,7 @@ class ReleasePointer(msgspec.Struct, frozen=True):
     node: _Text
     digest: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
     sequence: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
-    release: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]  # its number among the releases of the node, for people
+    release: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]  # its number in the log of releases, for people
     environment: _Text
     version: _Text
     issued_at: datetime

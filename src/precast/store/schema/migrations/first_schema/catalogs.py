@@ -59,6 +59,21 @@ TABLES = (
     "CREATE INDEX node_catalog_chain ON node_catalog (chain)",
     "CREATE INDEX node_catalog_skeleton ON node_catalog (skeleton)",
     """
+    CREATE TABLE release_log (               -- each release and rollback once, however many nodes it has
+        number      {int} PRIMARY KEY,       -- only grows; on PostgreSQL there may be gaps
+        kind        TEXT NOT NULL,           -- release, rollback
+        began_at    {int} NOT NULL,
+        finished_at {int},                   -- NULL while pages of nodes are missing
+        actor       TEXT NOT NULL,
+        why         TEXT NOT NULL,
+        targets     TEXT NOT NULL,           -- JSON: the targets, as the request named them; without any for a policy
+        point       TEXT NOT NULL,           -- where a rollback goes to; empty for one step back
+        request     TEXT NOT NULL,           -- the approved request; empty without one
+        nodes       {int} NOT NULL,          -- how many nodes it has changed
+        versions    TEXT NOT NULL            -- JSON: environment, version of the code, commit
+    ){strict}
+    """,
+    """
     CREATE TABLE node_release (
         node        TEXT NOT NULL REFERENCES node (name),
         number      {int} NOT NULL,          -- counts up; the node is served the highest
@@ -69,10 +84,16 @@ TABLES = (
         version     TEXT NOT NULL,
         released_at {int} NOT NULL,
         released_by TEXT NOT NULL,
+        release     {int} NOT NULL REFERENCES release_log (number),
+        origin      {int} NOT NULL,          -- its own number; of a rollback, the number of the release that it restores
+        origin_release {int} NOT NULL,       -- the number of that release in the log
+        parent      {int},                   -- the origin of what was served before that release: one step back
+        commit_id   TEXT,                    -- of the version of the code, if it came from a repository
         PRIMARY KEY (node, number)
     ){strict}
     """,
-    "CREATE INDEX node_release_skeleton ON node_release (skeleton)",
+    "CREATE INDEX node_release_skeleton ON node_release (skeleton, node, number)",
+    "CREATE UNIQUE INDEX node_release_once ON node_release (release, node)",
     "CREATE INDEX node_release_at ON node_release (released_at, node)",
     """
     CREATE TABLE node_change (
@@ -89,6 +110,8 @@ TABLES = (
     """,
 )
 POSTGRESQL = (
+    # A sequence takes no lock that outlives the call; a counter row would serialise all decisions that release automatically.
+    "CREATE SEQUENCE release_number",
     "ALTER TABLE document ALTER COLUMN body SET STORAGE EXTERNAL",
     "ALTER TABLE trace_chain ALTER COLUMN links SET STORAGE EXTERNAL",
 )

@@ -35,6 +35,7 @@ DISK_MB = 1024
 # How long the experiment waits for what should take seconds, so that it can say how long it took.
 PRESENT_S = 300.0
 SETTLED_S = 900.0
+FACTS_S = 60.0
 REPORTS = Query("lab.reports", "SELECT node, count(*) FROM report GROUP BY node ORDER BY node")
 
 
@@ -125,7 +126,7 @@ class Experiment:
             "reports_acknowledged": sum(sent.values()),
             "reports_lost": sum(max(0, sent[name] - stored.get(name, 0)) for name in sent),
             "reports_twice": sum(max(0, stored.get(name, 0) - sent[name]) for name in sent),
-            "facts_lost": await self._count_lost_facts(sent),
+            "facts_lost": await self._count_lost_facts(),
             "runs": len(load.runs),
             "runs_refused": load.refused,
             "steps": dict(states),
@@ -142,17 +143,18 @@ class Experiment:
 
         return await self._stored.read(count)
 
-    async def _count_lost_facts(self, sent: dict[str, int]) -> int:
-        """How many nodes have other facts stored than those that they sent last. Facts are processed after they are acknowledged."""
-        left = dict(sent)
+    async def _count_lost_facts(self) -> int:
+        """How many nodes have other facts stored than were acknowledged last. Facts are processed after they are acknowledged."""
+        left = set(self._load.nodes)
 
-        def is_current() -> bool:
-            for name in list(left):
-                if self._read_facts(name).get("number") == left[name]:
-                    del left[name]
+        def are_current() -> bool:
+            for name in sorted(left):
+                expected, stored = self._load.nodes[name].newest_facts(), self._read_facts(name)
+                if expected and all(stored.get(key) == value for key, value in expected.items()):
+                    left.discard(name)
             return not left
 
-        await wait_until(is_current, 60.0)
+        await wait_until(are_current, FACTS_S)
         return len(left)
 
     def _read_facts(self, name: str) -> dict[str, Any]:

@@ -3,12 +3,13 @@ the servers have stored, and with what the nodes have executed."""
 
 import asyncio
 import contextlib
+import json
 import random
 import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -41,7 +42,6 @@ class Node:
         self._store = LocalStore.open(root, lambda: "unused")
         self._spool = Spool(self._store, SpoolLimits())
         self.reports = 0
-        self.facts = 0
 
     def report(self) -> None:
         """Put a run's report and a fact set into the spool."""
@@ -62,6 +62,14 @@ class Node:
 
     def read_note(self, kind: type[N]) -> N | None:
         return self._store.read_note(kind)
+
+    def newest_facts(self) -> dict[str, Any]:
+        """The stable facts that a server has acknowledged last: those of `report`, or those that the agent has collected since."""
+        rows = self._store.read(
+            "SELECT body FROM record WHERE kind = ? AND acked_at > 0 ORDER BY number DESC", (session.FACTS,)
+        )
+        bodies = (json.loads(body) for (body,) in rows)
+        return next((body["stable"] for body in bodies if body.get("stable")), {})
 
     def executed(self) -> list[str]:
         """The orders that this node has carried out, once for each execution."""

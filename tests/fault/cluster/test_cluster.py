@@ -51,7 +51,9 @@ def expect_all_held(lines: list[dict[str, Any]]) -> None:
     for name in ("reports_lost", "reports_twice", "facts_lost", "results_lost", "executed_twice"):
         assert figures[name] == 0, (seed, figures)
     assert figures["reports_acknowledged"] > 0, "no report was ever sent, so it proves nothing"
-    assert set(figures["steps"]) == {"done"}, (seed, figures)
+    # An agent whose clock is ahead refuses orders, because they have expired for it.
+    refused = {"not-run"} if any("agents' clock" in fault["fault"] for fault in faults) else set()
+    assert set(figures["steps"]) - refused == {"done"}, (seed, figures)
 
 
 def print_table(lines: list[dict[str, Any]]) -> None:

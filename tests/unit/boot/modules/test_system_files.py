@@ -213,3 +213,17 @@ def test_root_is_neither_shut_down_nor_grown(root: Path) -> None:
     ran = run(root, config, "power_state", "root_growth", "reboot_if_required")
     assert all(outcome.not_run for outcome in ran.outcomes.values())
     assert ran.errors == {}
+
+
+def test_remotes_of_rsyslog_are_sorted_by_name(root: Path) -> None:
+    scratch.run({"rsyslog": {"remotes": {"zulu": "192.0.2.1", "alpha": "192.0.2.2"}}}, root, only=("rsyslog",))
+    lines = read(root, "/etc/rsyslog.d/20-cloud-config.conf").splitlines()
+    assert [line for line in lines if "@" in line] == ["*.* @192.0.2.2 # alpha", "*.* @192.0.2.1 # zulu"]
+
+
+def test_time_servers_come_from_the_template_of_the_image(root: Path) -> None:
+    (root / "etc/cloud/templates").mkdir(parents=True)
+    template = "## template:jinja\n{% for pool in pools -%}\npool {{pool}} mine\n{% endfor %}\nrtcsync\n"
+    (root / "etc/cloud/templates/chrony.conf.debian.tmpl").write_text(template)
+    scratch.run({"ntp": {"ntp_client": "chrony", "pools": ["p.example"]}}, root, only=("ntp",))
+    assert read(root, "/etc/chrony/chrony.conf") == "pool p.example mine\nrtcsync\n"

@@ -13,6 +13,7 @@ ASK_S = 5.0
 ASK = b"GET /health/live HTTP/1.1\r\nHost: server\r\nConnection: close\r\n\r\n"
 MAX_ANSWER_BYTES = 16 * 1024
 _DATE = re.compile(rb"\r\n[Dd]ate: \w{3}, (\d\d) (\w{3}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT\r\n")
+_NUMBERS = re.compile(r"[0-9]+")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -32,6 +33,11 @@ def describe_offset(offset: timedelta) -> str:
 
 def format_moment(time_at: datetime) -> str:
     return f"{time_at:%Y-%m-%d %H:%M:%SZ}"
+
+
+def is_same_trouble(one: str, other: str) -> bool:
+    """Whether two texts say the same at different times: then it is logged once."""
+    return _NUMBERS.sub("", one) == _NUMBERS.sub("", other)
 
 
 def ask_server_time(host: str, port: int) -> datetime | None:

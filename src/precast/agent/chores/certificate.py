@@ -18,7 +18,7 @@ from precast.agent.orders.renew_orders import RenewOrders
 from precast.agent.state.status_notes import CertificateNote
 from precast.agent.state.store import LocalStore
 from precast.base.async_programs import ProgramOutcome
-from precast.base.clock_differences import format_moment
+from precast.base.clock_differences import format_moment, is_same_trouble
 
 log = logging.getLogger("precast.agent")
 
@@ -117,7 +117,7 @@ class CertificateChore:
         if known is None:
             log.error("the certificate could not be checked: %s", trouble)
             return 600.0
-        if before is None or before.trouble != trouble:
+        if before is None or not is_same_trouble(before.trouble, trouble):
             log.error("the certificate could not be renewed: %s", trouble)
         self._store.write_note(msgspec.structs.replace(known, trouble=trouble))
         left_s = (known.not_after - now).total_seconds()

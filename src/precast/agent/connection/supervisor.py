@@ -17,6 +17,7 @@ from precast.agent.connection.session_socket import Connector
 from precast.agent.identity.expiry import describe_expiry
 from precast.agent.state.status_notes import CertificateNote, ConnectionNote
 from precast.agent.state.store import LocalStore
+from precast.base.clock_differences import is_same_trouble
 from precast.base.errors import PrecastError
 from precast.wire.sessions import Welcome
 
@@ -104,7 +105,8 @@ class ConnectionSupervisor:
         """Note why the session ended, and log it if the reason is not the same as before."""
         why = f"{_EXPLANATIONS[end.reason]} ({end.why})" if end.reason in _EXPLANATIONS else end.why
         now = self._store.clock.now()
-        if expiry := self._describe_expiry():
+        # Clocks that differ are the cause: by a wrong clock, the certificate may only look expired.
+        if end.reason is not EndReason.CLOCK and (expiry := self._describe_expiry()):
             why = f"{expiry} ({why})"
         try:
             epoch = self._store.session_state().epoch
@@ -114,7 +116,7 @@ class ConnectionSupervisor:
             self._store.write_note(ConnectionNote(self._url, False, since, epoch, "", why, next_at))
         except PrecastError as error:
             log.error("%s [%s]", error.message, error.code)
-        if why != self._logged:
+        if not is_same_trouble(why, self._logged):
             is_planned = end.reason in (EndReason.CYCLED, EndReason.OURS, EndReason.MOVED)
             log.log(
                 logging.INFO if is_planned else logging.WARNING,

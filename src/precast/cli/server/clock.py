@@ -2,6 +2,8 @@
 
 import argparse
 
+import msgspec
+
 from precast.app.shared_services import build_audit_log
 from precast.cli.console.output import format_time, print_json
 from precast.services.clocks.guard import ClockGuard
@@ -20,7 +22,7 @@ async def show_clock(args: argparse.Namespace, guard: ClockGuard, database: Data
     now = database.clock.now()
     if args.json:
         shown = {"now": now, "trusted": judgement.is_trusted, "why": judgement.why, "hint": judgement.hint}
-        print_json({**shown, "last_trusted_at": None if mark is None else mark.at})
+        print_json(msgspec.to_builtins({**shown, "last_trusted_at": None if mark is None else mark.at}))
     else:
         print(f"the clock shows {format_time(now)}, last trusted {format_time(mark.at) if mark else 'never'}")
         if not judgement.is_trusted:

@@ -102,7 +102,8 @@ async def _check(args: argparse.Namespace) -> int:
     try:
         async with _opened(args) as database:
             findings = await inspect(database)
-            findings += await _inspect_clock(args, database)
+            if not any(finding.level is Level.REFUSED for finding in findings):  # the schema is complete
+                findings += await _inspect_clock(args, database)
     except PrecastError as error:
         # `connect` refuses a database that would lose data, and damage may raise an error anywhere: here both are findings.
         if not issues.NOT_DURABLE.matches(error) and not issues.DAMAGED.matches(error):

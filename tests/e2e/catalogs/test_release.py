@@ -101,6 +101,40 @@ def test_change_is_previewed_released_and_rolled_back(deployment: Deployment) ->
     assert {"catalog.release", "catalog.rollback"} <= set(actions)
 
 
+def test_rollback_by_command_goes_further_back_and_lists_the_history(deployment: Deployment) -> None:
+    site = deployment.code / "manifests" / "site.pp"
+    good = site.read_text()
+    served = []
+    for word in ("first", "second", "third"):
+        site.write_text(f"{good}\nnotify {{ '{word}': }}\n")
+        deployment.deploy()
+        released = deployment.command("release", "web2", "--wait", "60", "--json")
+        assert released.returncode == 0, released.stderr
+        served.append((json.loads(released.stdout)["release"], deployment.fetch("web2").headers["ETag"]))
+    (first, first_tag), (second, second_tag), (third, _) = served
+    preview = deployment.command("rollback", "web2", "--preview")
+    assert (preview.returncode, "1 node: Notify[second]" in preview.stdout) == (0, True), preview
+    assert f"web2: release {third} (version " in preview.stdout
+    for number, tag in ((second, second_tag), (first, first_tag)):
+        done = deployment.command("rollback", "web2")
+        assert done.returncode == 0, done.stderr
+        assert f"→ release {number} (version " in done.stdout
+        assert deployment.fetch("web2").headers["ETag"] == tag
+    history = deployment.site.run("release", "list", "web2")["web2"]
+    states = {row["release"]: row["state"] for row in history if row["kind"] == "release"}
+    assert (states[first], states[second], states[third]) == ("served", "rolled back", "rolled back")
+    listed = deployment.command("release", "list", "--node", "web2").stdout
+    assert [line.split()[1] for line in listed.splitlines() if line.startswith("*")] == [str(first)]
+    assert [row["kind"] for row in deployment.site.run("release", "list", "--limit", "2")] == ["rollback", "rollback"]
+    assert deployment.command("rollback", "web2", "--to", str(third)).returncode == 0
+    skipped = deployment.command("rollback", "web1,web2", "--to", str(second))
+    assert (skipped.returncode, f"skipped, release {second} was not released to it" in skipped.stdout) == (1, True)
+    assert deployment.command("rollback", "web1", "--to", str(second)).returncode == 4
+    site.write_text(good)
+    deployment.deploy()
+    deployment.until_staged("web2")
+
+
 def test_why_lists_the_reads_and_nothing_else(deployment: Deployment) -> None:
     deployment.until_staged("web1")
     reads = deployment.site.run("catalog", "why", "web1")["reads"]
@@ -119,6 +153,11 @@ def test_why_lists_the_reads_and_nothing_else(deployment: Deployment) -> None:
         (("release", "nobody"), 66, "[NODE-001]"),
         (("release",), 64, "[TARGET-005]"),
         (("rollback", "web*("), 64, "[TARGET-"),
+        (("rollback", "web1", "--to", "999999"), 66, "[RELEASE-005]"),
+        (("rollback", "web1", "--to", "yesterday"), 64, "[RELEASE-003]"),
+        (("rollback", "--continue", "999999"), 66, "[RELEASE-005]"),
+        (("rollback", "web1", "--continue", "1"), 64, "--continue"),
+        (("release", "list", "nobody"), 66, "[NODE-001]"),
         (("catalog", "shwo", "web1"), 64, "did you mean"),
     ],
 )

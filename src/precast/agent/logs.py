@@ -8,25 +8,8 @@ from pathlib import Path
 
 from precast.agent import issues
 from precast.base.files import make_directories
-from precast.base.spans import visible
-
-# The levels of syslog, which the journal reads at the beginning of a line.
-_LEVELS = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
-
-
-class _LineFormatter(logging.Formatter):
-    """Writes a message as one line: it may contain what a server said. The lines of an exception follow it."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
-        return visible(super().formatMessage(record).replace("\n", " "))
-
-
-class _JournalFormatter(_LineFormatter):
-    """Writes the level and no time, because the journal records the time itself."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record).replace("\n", " ")
-        return f"<{_LEVELS.get(record.levelno, 6)}>{text}"
+from precast.base.logs.limits import KindLimit
+from precast.base.logs.lines import JournalFormatter, LineFormatter, is_journal, replace_handlers
 
 
 def set_up(level: str, file: Path | None, environment: Mapping[str, str]) -> None:
@@ -44,21 +27,11 @@ def set_up(level: str, file: Path | None, environment: Mapping[str, str]) -> Non
             raise issues.NO_LOG.error(path=file, reason=error.strerror) from error
     else:
         handler = logging.StreamHandler(sys.stderr)
-    is_journal = file is None and _is_journal(environment)
-    plain = _LineFormatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
-    handler.setFormatter(_JournalFormatter("%(message)s") if is_journal else plain)
+    handler.setFormatter(JournalFormatter() if file is None and is_journal(environment) else LineFormatter())
+    handler.addFilter(KindLimit())
+    replace_handlers(handler)
     root = logging.getLogger()
-    for old in list(root.handlers):
-        root.removeHandler(old)
-        old.close()
-    root.addHandler(handler)
     root.setLevel(level.upper())
     # The libraries log single frames and handshakes; the agent logs the end of a connection itself, once.
     logging.getLogger("websockets").setLevel(logging.CRITICAL)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
-
-
-def _is_journal(environment: Mapping[str, str]) -> bool:
-    """Whether standard error is the stream that systemd names; a shell below the service may have inherited the variable."""
-    status = os.fstat(sys.stderr.fileno())
-    return environment.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"

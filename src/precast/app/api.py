@@ -36,7 +36,7 @@ from precast.app.nodes import (
 from precast.app.people import build_browser_sessions, build_people_service
 from precast.app.reports import build_report_components
 from precast.app.sessions import build_session_components
-from precast.app.settings import Address, ServerSettings
+from precast.app.settings import ROLES, Address, ServerSettings
 from precast.app.shared_services import BackgroundTask, build_audit_log
 from precast.app.supervision import Worker
 from precast.base.ids import TimeOrderedIds
@@ -95,7 +95,8 @@ class ApiRole:
         except OSError as error:
             raise issues.CANNOT_LISTEN.error(address=address, reason=error.strerror) from error
         number = f"/{worker.number}" if worker is not None else ""
-        self._sessions.endpoint.server_name = f"{socket.gethostname()}:{port}{number}"
+        roles = "" if set(self._settings.roles) == set(ROLES) else f" [{', '.join(self._settings.roles)}]"
+        self._sessions.endpoint.server_name = f"{socket.gethostname()}:{port}{number}{roles}"
         return address._replace(port=port)
 
     async def close(self) -> None:
@@ -159,6 +160,7 @@ class ApiRole:
             self._settings.data,
             database.clock.now(),
             lambda: signer.current.certificate.not_valid_after_utc,
+            signer.refresh,
             lambda: self._guard.judgement,
         )
         classifications, work = Classifications(database), WorkQueue(database, [])

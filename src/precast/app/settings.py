@@ -4,6 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple
 
+from precast.app.logs import LEVELS
 from precast.base import setting_values
 from precast.base.confinement.confine import Level
 from precast.base.errors import PrecastError
@@ -150,6 +151,10 @@ class ServerSettings(Settings, frozen=True):
             read=setting_values.within(setting_values.read_size, 128 * 1024**2, 64 * 1024**3),
         ),
     ] = 1024**3
+
+    log_level: Annotated[
+        str, Setting(f"how much is logged: {', '.join(LEVELS)}", read=setting_values.one_of(*LEVELS))
+    ] = "info"
 
     confinement: Annotated[
         Level,

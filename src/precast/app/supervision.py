@@ -7,6 +7,7 @@ which a worker reports that it serves; every wait has a timeout.
 
 import contextlib
 import ctypes
+import logging
 import os
 import select
 import shutil
@@ -21,6 +22,8 @@ from typing import NamedTuple
 from precast.app import issues
 from precast.app.settings import Address
 from precast.base.clock import Clock, SystemClock
+
+log = logging.getLogger("precast.workers")
 
 # A worker must report that it serves within this time.
 START_S = 60.0
@@ -178,10 +181,8 @@ class Supervisor:
         is_steady = now_s - child.began_s >= STEADY_S
         pause_s = 0.0 if is_steady else min(max(child.pause_s * 2, FIRST_PAUSE_S), LONGEST_PAUSE_S)
         self._due[child.number] = (now_s + pause_s, pause_s)
-        print(
-            f"precast: worker {child.number} (process {child.pid}) ended with {cause}; it is restarted in {pause_s:g} s",
-            file=sys.stderr,
-            flush=True,
+        log.warning(
+            "worker %d (process %d) ended with %s; it is restarted in %g s", child.number, child.pid, cause, pause_s
         )
 
     def _kill_overdue(self) -> None:

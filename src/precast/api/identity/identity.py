@@ -1,8 +1,11 @@
 """Routes about identity: enrolment, tokens, nodes, certificates."""
 
+import logging
+
 import msgspec
 
 from precast.api.http.routes import ADMIN, OPERATOR, PUBLIC, VIEWER, Call, route
+from precast.base.errors import PrecastError
 from precast.services.identity import issues as identity_issues
 from precast.services.identity.enrolment import EnrolmentService
 from precast.services.identity.people import PeopleService
@@ -21,6 +24,8 @@ from precast.wire.identity.bodies import (
     TokenBody,
     TokenRow,
 )
+
+log = logging.getLogger("precast.enrolment")
 
 PAGE = 500
 
@@ -51,7 +56,11 @@ class IdentityApi:
         ),
     )
     async def enrol(self, call: Call) -> CertificateBody:
-        return await self._enrolment.enrol(call.body)
+        try:
+            return await self._enrolment.enrol(call.body, call.address)
+        except PrecastError as error:
+            log.warning("an enrolment from %s is refused: %s [%s]", call.address, error.message, error.code)
+            raise
 
     @route(
         "POST",

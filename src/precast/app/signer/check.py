@@ -1,5 +1,7 @@
 """What `precast server check` says about the signer: its user, its socket, and whether its keys are encrypted."""
 
+from typing import NamedTuple
+
 from precast.app.settings import ServerSettings
 from precast.base.confinement.confine import Measure
 from precast.base.errors import PrecastError
@@ -9,29 +11,36 @@ from precast.services.identity.signer.connection import SocketConnection
 from precast.services.identity.signer.signer import own_user_name
 
 
-async def describe_signer(settings: ServerSettings) -> Measure:
-    """Whether the keys are out of reach of the server's user, and how."""
+class SignerCheck(NamedTuple):
+    """Whether the keys are out of reach of the server's user, and how; and whether a configured signer answers."""
+
+    measure: Measure
+    answers: bool
+
+
+async def describe_signer(settings: ServerSettings) -> SignerCheck:
     if settings.signer is None:
         return _describe_child(settings)
     client = SignerClient(SocketConnection(settings.signer))
     try:
         await client.refresh()
     except PrecastError as error:
-        return Measure("keys", False, f"{settings.signer}: {error.message}")
+        return SignerCheck(Measure("keys", False, f"{settings.signer}: {error.message}"), False)
     finally:
         await client.close()
     described = client.description
     how = f"a signer of the user {described.user} at {settings.signer}; {_words(described.is_encrypted)}"
-    return Measure("keys", described.user != own_user_name(), how)
+    return SignerCheck(Measure("keys", described.user != own_user_name(), how), True)
 
 
-def _describe_child(settings: ServerSettings) -> Measure:
+def _describe_child(settings: ServerSettings) -> SignerCheck:
     files = AuthorityFiles(settings.data / "authority")
     try:
         words = _words(files.is_encrypted)
     except PrecastError as error:
         words = error.message
-    return Measure("keys", False, f"a signer that is a child of the server, of the same user; {words}")
+    text = f"a signer that is a child of the server, of the same user; {words}"
+    return SignerCheck(Measure("keys", False, text), True)
 
 
 def _words(is_encrypted: bool) -> str:

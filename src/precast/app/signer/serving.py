@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import logging
 import os
 import pwd
 import resource
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from precast.app import issues
+from precast.app import issues, logs
 from precast.app.signer.settings import SignerSettings, certified_hosts
 from precast.base.clock import SystemClock
 from precast.base.confinement import kernel
@@ -66,7 +65,7 @@ def serve_signer(settings: SignerSettings, started: Callable[[], None], parent: 
     clients = {os.getuid()} if parent is not None else set(map(_user_id, settings.clients))
     approvers = {0, os.getuid()} - clients
     listener = Listener(signer, clock, frozenset(clients), frozenset(approvers))
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    logs.set_up("info", os.environ)
     with asyncio.Runner() as runner:
         # The loop and the socket open descriptors, which the confinement refuses.
         server = runner.run(listener.listen(bind(path)))

@@ -25,7 +25,7 @@ def run_check(args: argparse.Namespace) -> int:
     settings = load_settings(ServerSettings, args).values
     processes = asyncio.run(confinement.describe(settings))
     connection = _describe_connection(settings.location)
-    keys = asyncio.run(describe_signer(settings))
+    keys, answers = asyncio.run(describe_signer(settings))
     if args.json:
         shown = {"level": settings.confinement.value, "processes": processes, "database": connection, "signer": keys}
         print_json(msgspec.to_builtins(shown))
@@ -35,7 +35,7 @@ def run_check(args: argparse.Namespace) -> int:
             for name, measure in (("database", connection), ("signer", keys))
         ]
         print_table(["PROCESS", "RESTRICTS", "IN FORCE", "HOW"], [*_rows(processes), *rows])
-    return 1 if any(process.trouble for process in processes) else 0
+    return 1 if any(process.trouble for process in processes) or not answers else 0
 
 
 def _describe_connection(text: str) -> Measure:

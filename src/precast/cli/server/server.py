@@ -5,6 +5,7 @@ The composition root is imported when a command runs, not when the parser is bui
 
 import argparse
 import asyncio
+import os
 from pathlib import Path
 
 from precast.app.settings import API, Address, ServerSettings
@@ -58,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_settings(check, ServerSettings, "data", "database", "signer", "confinement")
     check.add_argument("--json", action="store_true", help="print one JSON document")
-    declare_exits(check, {1: "a process cannot be confined as the settings require"})
+    declare_exits(check, {1: "a process cannot be confined as the settings require, or the signer does not answer"})
     check.set_defaults(run=run_check)
     add_settings(parser, ServerSettings)
     parser.set_defaults(run=_serve)
@@ -104,11 +105,12 @@ def _serve(args: argparse.Namespace) -> int:
         import uvloop
     except ImportError:
         raise issues.NO_SERVER_PARTS.error() from None
-    from precast.app import root
+    from precast.app import logs, root
     from precast.app.supervision import Supervisor
     from precast.base.confinement import kernel
 
     settings = load_settings(ServerSettings, args).values
+    logs.set_up(settings.log_level, os.environ)
     # No core dump and no process of the same user shows the memory and the environment, with the password of the database.
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     worker = None

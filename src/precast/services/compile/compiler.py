@@ -28,7 +28,7 @@ from precast.store.catalogs.documents import content_owner
 from precast.store.code.blobs import Blobs
 from precast.store.engine.compression import compress
 from precast.store.engine.database import Database
-from precast.store.engine.query import Transaction
+from precast.store.engine.query import Notice, Transaction
 from precast.store.queue.kinds import Claim, ItemRequest
 from precast.store.queue.queue import WorkQueue
 from precast.store.traces import ChainRow, Traces
@@ -37,12 +37,14 @@ from precast.store.traces import ChainRow, Traces
 LEASE_S = 30.0
 # How many waiting nodes are requested in the transaction that grows the tree; the others follow in pages.
 PAGE = 500
+MAX_REPORTED = 1000
 
 
 class _FinishedCompile(NamedTuple):
     """A finished compile, as it is stored."""
 
     environment: str
+    version: str
     links: tuple[Link, ...]
     leaf: Leaf
     documents: tuple[tuple[str, bytes], ...]
@@ -68,6 +70,8 @@ class CompilerService:
         self._workers, self._blobs = workers, blobs
         self._traces, self._catalogs, self._work, self._ids = traces, catalogs, work, ids
         self.compiles = 0
+        # Errors that this process has logged: environment, version, and the first line.
+        self._reported: set[tuple[str, str, str]] = set()
 
     async def run(self, owner: str) -> None:
         """Work off compiles until cancelled. Cancelling is safe: another worker claims the item when the lease ends."""
@@ -118,7 +122,7 @@ class CompilerService:
         version = Version(node_input.environment, node_input.version, tree.files, tree.constants)
         compiled = await self._workers.compile(version, node)
         self.compiles += 1
-        return _finish(node_input.environment, compiled)
+        return _finish(node_input.environment, node_input.version, compiled)
 
     async def _request_all_decisions(self, branch: Branch) -> None:
         while await self._database.write(self._request_decisions, branch):
@@ -130,9 +134,23 @@ class CompilerService:
             if finished.leaf.catalog is not None:
                 yield from self._blobs.add_references(content_owner(finished.leaf.catalog), finished.content)
             yield from self._add_to_tree(finished, chain)
+            yield from self._report_error(finished, branch)
         yield from self._request_decisions(branch)
         if not (yield from self._work.complete_claim(claim)):
             raise LostClaim
+
+    def _report_error(self, finished: _FinishedCompile, branch: Branch) -> Transaction[None]:
+        """Log an error of the code, once for each version of the environment."""
+        if finished.leaf.error is None:
+            return
+        first = finished.leaf.error.strip().partition("\n")[0]
+        if (error := (finished.environment, finished.version, first)) in self._reported:
+            return
+        if len(self._reported) >= MAX_REPORTED:
+            self._reported.clear()
+        self._reported.add(error)
+        count = yield from self._traces.count_waiters(branch.key)
+        yield Notice("compile error", f"{finished.environment} does not compile, for {count} nodes so far: {first}")
 
     def _add_to_tree(self, finished: _FinishedCompile, chain: str) -> Transaction[None]:
         """Follow the stored chains with the trace to where it diverges, and attach the rest there as a chain of its own."""
@@ -166,12 +184,12 @@ class CompilerService:
         return len(nodes) == PAGE
 
 
-def _finish(environment: str, compiled: Compiled) -> _FinishedCompile:
+def _finish(environment: str, version: str, compiled: Compiled) -> _FinishedCompile:
     links = decode_links(compiled.links)
     if compiled.error is not None:
         leaf = Leaf(error=compiled.error, code=compiled.code, logs=compiled.logs, problems=compiled.problems)
-        return _FinishedCompile(environment, links, leaf, (), ())
+        return _FinishedCompile(environment, version, links, leaf, (), ())
     catalog, source_map = digests.of_bytes(compiled.body), digests.of_bytes(compiled.source_map)
     leaf = Leaf(catalog=catalog, source_map=source_map, logs=compiled.logs, problems=compiled.problems)
     documents = ((catalog, compiled.body), (source_map, compiled.source_map))
-    return _FinishedCompile(environment, links, leaf, documents, compiled.content)
+    return _FinishedCompile(environment, version, links, leaf, documents, compiled.content)

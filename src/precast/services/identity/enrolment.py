@@ -100,8 +100,8 @@ class EnrolmentService:
         await self._database.write(self._create_token, token, actor)
         return TokenBody(secret.id, str(secret), token.expires_at)
 
-    async def enrol(self, body: EnrolBody) -> CertificateBody:
-        """Issue a node's first certificate.
+    async def enrol(self, body: EnrolBody, address: str = "") -> CertificateBody:
+        """Issue a node's first certificate; `address` is where the request came from.
 
         Raises InputError for a bad request or token, DeniedError CA-006, ConflictError CA-005. Cancelling is safe.
         """
@@ -119,7 +119,7 @@ class EnrolmentService:
         key_digest = certificates.key_digest(request)
         await self._database.read(self._check_name, node, key_digest, token)
         issued = await self._signer.enrol(body.request, body.token, _record(token), token.seal)
-        await self._database.write(self._enrol, node, token, issued.record)
+        await self._database.write(self._enrol, node, token, issued.record, address)
         return CertificateBody(issued.pem, issued.trusted)
 
     async def renew(self, body: RenewBody) -> CertificateBody:
@@ -196,7 +196,7 @@ class EnrolmentService:
             raise issues.NAME_TAKEN.error(node=node)
         return live is not None
 
-    def _enrol(self, node: str, token: EnrolmentToken, record: Certificate) -> Transaction[None]:
+    def _enrol(self, node: str, token: EnrolmentToken, record: Certificate, address: str) -> Transaction[None]:
         yield from self._nodes.lock_or_create(node)
         if not (yield from self._check_name(node, record.key_digest, token)):
             if not (yield from self._tokens.use_enrolment_token(token.id)):
@@ -206,7 +206,8 @@ class EnrolmentService:
         yield from self._check_rate(node)
         yield from self._nodes.add(record)
         yield from self._admission.admit(node, record.extensions)
-        yield from self._audit.add(f"node:{node}", "certificate.enrol", node, serial=record.serial, token=token.id)
+        detail = {"serial": record.serial, "token": token.id, "address": address}
+        yield from self._audit.add(f"node:{node}", "certificate.enrol", node, **detail)
 
     def _check_rate(self, node: str) -> Transaction[None]:
         """Raise LimitedError CA-017 if a node has been issued too many certificates. Its row is locked, so this counts all of them."""

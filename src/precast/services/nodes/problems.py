@@ -8,10 +8,13 @@ its work. `precast status` ends with 0 only if there is no problem.
 from collections.abc import Iterator
 from datetime import timedelta
 
-from precast.wire.nodes.status import DiskStatus, Problem, StatusView
+from precast.wire.nodes.status import DatabaseStatus, DiskStatus, Problem, StatusView
 
 LOW_DISK_SHARE = 0.10
 FULL_DISK_SHARE = 0.02
+NAMED = 5
+# How many failing nodes a status lists.
+FAILING_SHOWN = 1000
 LONG_WAIT = timedelta(minutes=10)
 AUTHORITY_WARNING = timedelta(days=60)
 SLOW_ANSWER_S = 0.5
@@ -40,6 +43,14 @@ def find_problems(view: StatusView) -> Iterator[Problem]:
                 f"the oldest item of {queue.kind} has waited for {minutes:.0f} minutes",
                 "`precast db work --items` shows the waiting items",
             )
+    yield from _check_roles(view)
+    if view.signer_trouble:
+        yield Problem(
+            "broken",
+            f"the signer does not answer, so no node can enrol or renew: {view.signer_trouble}",
+            "check that it runs, and the setting `signer` of the server",
+        )
+    yield from _check_nodes(view)
     if view.unanswered:
         text = f"the external node classifier failed for {view.unanswered} nodes; its last answers stay in effect"
         yield Problem("warning", text, "`precast node show NODE` shows the reason")
@@ -56,18 +67,44 @@ def find_problems(view: StatusView) -> Iterator[Problem]:
     if view.flawed_catalogs:
         text = f"the staged catalogs of {_nodes(view.flawed_catalogs)} have problems that a run would meet"
         yield Problem("warning", text, "`precast catalog errors` shows the problems")
-    if view.database.answer_s > SLOW_ANSWER_S:
-        yield Problem(
-            "warning", f"the database took {view.database.answer_s:.1f} s to answer", "check its load and its disk"
-        )
-    if view.database.behind_s is not None and view.database.behind_s > FAR_BEHIND_S:
-        yield Problem(
-            "warning", f"a replica is {view.database.behind_s:.0f} s behind", "check the replica before you need it"
-        )
+    yield from _check_database(view.database)
 
 
 def _nodes(count: int) -> str:
     return "1 node" if count == 1 else f"{count} nodes"
+
+
+def _check_database(database: DatabaseStatus) -> Iterator[Problem]:
+    if database.answer_s > SLOW_ANSWER_S:
+        yield Problem(
+            "warning", f"the database took {database.answer_s:.1f} s to answer", "check its load and its disk"
+        )
+    if database.behind_s is not None and database.behind_s > FAR_BEHIND_S:
+        yield Problem(
+            "warning", f"a replica is {database.behind_s:.0f} s behind", "check the replica before you need it"
+        )
+
+
+def _check_roles(view: StatusView) -> Iterator[Problem]:
+    """Find a role that no running server has. A server without some of the roles lists those that it has in its name."""
+    for role, what in (("compiler", "nothing is compiled"), ("scheduler", "no run or other scheduled work goes on")):
+        if view.servers and not any("[" not in server.name or role in server.name for server in view.servers):
+            hint = f"start a server with the role: `precast server --role {role}`"
+            yield Problem("broken", f"no server has the role {role}: {what}", hint)
+
+
+def _check_nodes(view: StatusView) -> Iterator[Problem]:
+    if view.failing:
+        names = ", ".join(view.failing[:NAMED]) + (", …" if len(view.failing) > NAMED else "")
+        count = f"{len(view.failing)} or more" if len(view.failing) >= FAILING_SHOWN else len(view.failing)
+        text = f"nodes whose last run failed: {count} ({names})"
+        yield Problem("warning", text, "`precast report list --failed` and `precast report show` show why")
+    if away := view.nodes.get("away", 0):
+        text = f"nodes that are not connected: {away}"
+        yield Problem("warning", text, "`precast node list` shows them; `precast node deactivate` those that are gone")
+    if expired := view.nodes.get("expired", 0):
+        text = f"nodes whose certificate has expired: {expired}"
+        yield Problem("warning", text, "start their agents, or `precast node deactivate` those that are gone")
 
 
 def _check_disk(disk: DiskStatus) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -10,14 +10,17 @@ from typing import NamedTuple
 import msgspec
 
 from precast import __version__
+from precast.base.errors import PrecastError
 from precast.services.clocks.judgement import TRUSTED, Judgement
-from precast.services.nodes.problems import find_problems
+from precast.services.nodes.problems import FAILING_SHOWN, find_problems
 from precast.store.catalogs.staged import StagedCatalogs
 from precast.store.engine import health
 from precast.store.engine.database import Database
+from precast.store.engine.query import Transaction
 from precast.store.nodes.classification import Classifications
 from precast.store.nodes.nodes import Fleet
 from precast.store.queue.queue import WorkQueue
+from precast.store.reports.views import list_failing
 from precast.store.schema.check import ping
 from precast.store.schema.schema import Schema
 from precast.store.sessions.sessions import Server, Sessions
@@ -26,6 +29,8 @@ from precast.wire.nodes.status import ClockTrouble, DatabaseStatus, DiskStatus, 
 
 # Nodes on hold that a status names; there are more if it names as many.
 HELD_SHOWN = 20
+# How long the signer may take to answer.
+SIGNER_S = 5.0
 
 
 class ServerInfo(NamedTuple):
@@ -34,6 +39,7 @@ class ServerInfo(NamedTuple):
     data: Path
     started_at: datetime
     authority_until: Callable[[], datetime]  # the authority may be rotated while the server runs
+    ask_signer: Callable[[], Awaitable[object]]
     judge_clock: Callable[[], Judgement] = lambda: TRUSTED
 
 
@@ -75,6 +81,8 @@ class StatusService:
             authority_until=self._server.authority_until(),
             disk=disk,
             unanswered=await self._database.read(self._sources.count_problems),
+            failing=await self._database.read(self._list_failing),
+            signer_trouble=await self._ask_signer(),
             held=await self._database.read(self._sessions.list_held, HELD_SHOWN),
             code_errors=code_errors,
             flawed_catalogs=flawed_catalogs,
@@ -82,6 +90,22 @@ class StatusService:
             problems=[],
         )
         return msgspec.structs.replace(view, problems=list(find_problems(view)))
+
+    def _list_failing(self) -> Transaction[list[str]]:
+        names = yield from list_failing(FAILING_SHOWN)
+        active = yield from self._fleet.filter_known(names, False)
+        return [name for name in names if name in active]
+
+    async def _ask_signer(self) -> str:
+        """Why the signer does not answer; empty if it does."""
+        try:
+            async with asyncio.timeout(SIGNER_S):
+                await self._server.ask_signer()
+        except TimeoutError:
+            return f"it has not answered within {SIGNER_S:g} s"
+        except PrecastError as error:
+            return error.message
+        return ""
 
     async def _check_database(self) -> DatabaseStatus:
         started_s = self._database.clock.monotonic_s()

@@ -25,6 +25,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from precast.base.errors import PrecastError
 from precast.store import issues
 from precast.store.engine.completion import Completion
 from precast.store.engine.interface import (
@@ -38,6 +39,7 @@ from precast.store.engine.interface import (
 from precast.store.engine.query import Transaction
 
 log = logging.getLogger("precast.store")
+changes = logging.getLogger("precast.changes")
 
 MAX_GROUP = 256
 # A group of this size means that many more writes are about to arrive.
@@ -49,6 +51,26 @@ TURN_S = 0.1
 # Writers beyond this many wait for a place in the queue, at most `PATIENCE_S`. Then they get STORE-005, and their write is not stored.
 MAX_PENDING = 4096
 PATIENCE_S = 30.0
+
+
+class _Failure:
+    """Logs that the database fails, once for each reason until it works again, and then that it does."""
+
+    def __init__(self) -> None:
+        self._began_s: float | None = None
+        self._codes: set[str] = set()
+
+    def note(self, error: PrecastError) -> None:
+        if self._began_s is None:
+            self._began_s = time.monotonic()
+        if error.code not in self._codes:
+            self._codes.add(error.code)
+            log.error("%s [%s]; %s", error.message, error.code, error.hint)
+
+    def end(self) -> None:
+        if self._began_s is not None:
+            log.warning("the database stores again, after %.0f s", time.monotonic() - self._began_s)
+            self._began_s, self._codes = None, set()
 
 
 class _PendingWrite:
@@ -99,6 +121,7 @@ class GroupCommit:
     def __init__(self, engine: Engine, wake: Callable[[frozenset[str]], None], committers: int) -> None:
         self._engine = engine
         self._wake = wake
+        self._failure = _Failure()
         self._pending: deque[_PendingWrite] = deque()
         self._has_work = asyncio.Event()  # a write is pending, or it is time to stop
         self._has_room = asyncio.Event()
@@ -230,6 +253,7 @@ class GroupCommit:
                 half = len(faulty) // 2
                 groups.extendleft([_writes(after), faulty[half:], faulty[:half], _writes(before)])
             except DatabaseFailed as failure:
+                self._failure.note(failure.error)
                 for write in group:
                     write.fail(failure.error)
             except asyncio.CancelledError:
@@ -243,9 +267,12 @@ class GroupCommit:
                 self._complete(members, results)
 
     def _complete(self, members: list[_GroupMember], results: list[TransactionResult]) -> None:
+        self._failure.end()
         topics: set[str] = set()
         for member, result in zip(members, results, strict=True):
             topics |= result.topics
+            for notice in result.notices:
+                changes.info("%s", notice.text, extra={"kind": notice.kind})
             values = [result.value] if member.writes[0].batch is None else result.value
             for write, value in zip(member.writes, values, strict=True):
                 write.succeed(value)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from precast.base.errors import PrecastError
-from precast.store.engine.query import Computation, Dialect, ManyRows, Rows, Statement, Step, Transaction, Wake
+from precast.store.engine.query import Computation, Dialect, ManyRows, Notice, Rows, Statement, Step, Transaction, Wake
 
 Item = TypeVar("Item")
 T = TypeVar("T")
@@ -16,10 +16,11 @@ BatchTransaction = Callable[[Sequence[Item]], Transaction[Sequence[T]]]
 
 
 class TransactionResult(NamedTuple):
-    """A transaction that ran to its end: its return value, and the topics to wake after the commit."""
+    """A transaction that ran to its end: its return value, and the topics to wake and the lines to log after the commit."""
 
     value: Any
     topics: frozenset[str]
+    notices: Sequence[Notice]
 
 
 class TransactionFailed(Exception):
@@ -66,11 +67,12 @@ class Engine(Protocol):
 
 
 class TransactionStepper:
-    """Steps through one transaction, and collects its wake-ups."""
+    """Steps through one transaction, and collects its wake-ups and notices."""
 
     def __init__(self, transaction: Transaction[T]) -> None:
         self._transaction = transaction
         self._topics: set[str] = set()
+        self._notices: list[Notice] = []
         self.result: TransactionResult | None = None
 
     def first(self) -> Statement | ManyRows | Computation | None:
@@ -84,10 +86,13 @@ class TransactionStepper:
     def _advance(self, outcome: Any) -> Statement | ManyRows | Computation | None:
         try:
             step: Step = next(self._transaction) if outcome is None else self._transaction.send(outcome)
-            while isinstance(step, Wake):
-                self._topics.add(step.topic)
+            while isinstance(step, Wake | Notice):
+                if isinstance(step, Wake):
+                    self._topics.add(step.topic)
+                else:
+                    self._notices.append(step)
                 step = self._transaction.send(())
         except StopIteration as end:
-            self.result = TransactionResult(end.value, frozenset(self._topics))
+            self.result = TransactionResult(end.value, frozenset(self._topics), self._notices)
             return None
         return step

@@ -47,6 +47,13 @@ class Wake(NamedTuple):
     topic: str
 
 
+class Notice(NamedTuple):
+    """Yielded by a transaction: the commit writes the text to the server's log, under its kind. A transaction that fails writes none."""
+
+    kind: str
+    text: str
+
+
 class Computation(NamedTuple):
     """Yielded by a transaction: CPU-bound work that needs no database. The transaction is sent its return value.
 
@@ -163,7 +170,7 @@ class ManyRows(NamedTuple):
                 first += count
 
 
-Step = Statement | ManyRows | Wake | Computation
+Step = Statement | ManyRows | Wake | Notice | Computation
 # It is sent the rows of a statement, or the value of a computation.
 Transaction = Generator[Step, Any, T]
 

@@ -17,7 +17,7 @@ from precast.base import canonical
 from precast.base.clock import from_micros, to_micros
 from precast.base.ids import Ids
 from precast.store.engine.database import Database
-from precast.store.engine.query import Query, Row, Transaction
+from precast.store.engine.query import Notice, Query, Row, Transaction
 from precast.wire.identity.audit import BEGINNING, ChainedEntry, ChainHead, ChainPage, digest_columns
 
 APPEND = Query(
@@ -105,6 +105,8 @@ STRANGERS = "strangers"
 # Past counts that one entry ends; a process has few nodes that begin to be counted at the same time.
 DROPPED_AT_ONCE = 20
 MAX_CHAINS = 10_000
+# Of an entry in the server's log; the audit log has all of it.
+NOTICE_CHARACTERS = 500
 
 
 class AuditEntry(msgspec.Struct, frozen=True):
@@ -152,6 +154,8 @@ class AuditLog:
         if not (yield append):
             yield BEGIN_CHAIN(chain=chain, beginning=BEGINNING)
             yield append
+        words = [f"{name}={value}" for name, value in detail.items() if value not in ("", None, {}, [])]
+        yield Notice(action, " ".join([actor, action, target, *words])[:NOTICE_CHARACTERS])
 
     def _count(self, actor: str, most: int) -> Transaction[bool]:
         """Count an entry of a machine; False if it must not be written."""

@@ -145,6 +145,22 @@ LATEST = Query(
     ))
     """,
 )
+FAILING = Query(
+    "reports.failing",
+    """
+    -- Nodes whose newest finished run failed. Walks from name to name over the index of nodes and times.
+    WITH RECURSIVE known (node) AS (
+        SELECT min(node) FROM report
+        UNION ALL
+        SELECT (SELECT min(node) FROM report WHERE report.node > known.node) FROM known WHERE known.node IS NOT NULL
+    )
+    SELECT node FROM known WHERE node IS NOT NULL AND (
+        SELECT CASE WHEN failed > 0 OR state IN ('broken-off', 'not-run') THEN 1 ELSE 0 END FROM report
+        WHERE report.node = known.node AND state <> 'running' ORDER BY received_at DESC, id DESC LIMIT 1
+    ) = 1
+    ORDER BY node LIMIT :limit
+    """,
+)
 PAGES = Query(
     "reports.pages",
     """

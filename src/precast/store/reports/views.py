@@ -119,6 +119,11 @@ def find_latest(nodes: Sequence[str]) -> Transaction[dict[str, ReportRow]]:
     return {report.node: report for report in reports}
 
 
+def list_failing(limit: int) -> Transaction[list[str]]:
+    """The nodes whose newest finished run failed, by name."""
+    return [node for (node,) in (yield queries.FAILING(limit=limit))]
+
+
 def _list_pages(report: str, after: int, limit: int) -> Transaction[list[StoredEventPage]]:
     rows = yield queries.PAGES(id=report, after_number=after, limit=limit)
     return [StoredEventPage(first, last, decompress(body)) for first, last, body in rows]

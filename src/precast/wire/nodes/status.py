@@ -65,6 +65,8 @@ class StatusView(msgspec.Struct, frozen=True):
     disk: DiskStatus
     problems: list[Problem]
     unanswered: int = 0  # nodes that the external classifier could not be asked about the last time
+    failing: list[str] = []  # nodes whose newest finished run failed; the first ones
+    signer_trouble: str = ""  # why the signer does not answer
     held: list[str] = []  # nodes on hold, because several machines use their certificate; the first ones
     code_errors: int = 0  # nodes whose code gives an error, so that no catalog can be staged
     flawed_catalogs: int = 0  # nodes whose staged catalog has problems that a run would meet

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from precast.services.nodes.problems import find_problems
+from precast.wire.nodes.presence import ServerRow
 from precast.wire.nodes.status import DatabaseStatus, DiskStatus, QueueStatus, StatusView
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -21,6 +22,10 @@ WELL = StatusView(
     disk=DiskStatus("/x", 50, 100),
     problems=[],
 )
+
+
+def server(name: str) -> ServerRow:
+    return ServerRow("id", name, NOW, NOW, 0)
 
 
 def problems_of(**changes: object) -> list[tuple[str, str]]:
@@ -61,6 +66,17 @@ def test_healthy_site_has_no_problem() -> None:
         (
             {"database": DatabaseStatus("PostgreSQL", "x", 1, 0.0, 2, 61.0)},
             ("warning", "a replica is 61 s behind"),
+        ),
+        ({"failing": ["a", "b"]}, ("warning", "nodes whose last run failed: 2 (a, b)")),
+        ({"nodes": {"connected": 1, "away": 2}}, ("warning", "nodes that are not connected: 2")),
+        ({"nodes": {"expired": 2}}, ("warning", "nodes whose certificate has expired: 2")),
+        (
+            {"signer_trouble": "it is gone"},
+            ("broken", "the signer does not answer, so no node can enrol or renew: it is gone"),
+        ),
+        (
+            {"servers": [server("a:1 [api, scheduler]"), server("b [scheduler]")]},
+            ("broken", "no server has the role compiler: nothing is compiled"),
         ),
     ],
 )

@@ -155,3 +155,9 @@ def test_servers_environment_is_hidden_from_other_processes_of_its_user(open_dir
         )
         server.terminate()
     assert "PermissionError" in read.stderr
+
+
+def test_check_fails_if_the_configured_signer_does_not_answer(tmp_path: Path) -> None:
+    ran = precast("server", "check", "--json", "--data", tmp_path, "--signer", tmp_path / "nobody.sock")
+    assert ran.code == 1
+    assert "does not answer" in json.loads(ran.out)["signer"]["how"]

@@ -13,6 +13,7 @@ from cryptography.x509.oid import NameOID
 
 from precast.base import https
 from precast.base.ids import TimeOrderedIds
+from precast.services.clocks.guard import ClockGuard
 from precast.services.identity.authority_files import AuthorityFiles
 from precast.services.identity.certificates import private_pem
 from precast.services.identity.enrolment import EnrolmentService
@@ -59,8 +60,9 @@ async def _enrol(data: Path, database: str, directory: Path, node_names: list[st
         recognition = RecognitionService(opened, NodeCertificates(opened), audit)
         work = WorkQueue(opened, [DECIDE])
         classifier = Classifier(Fleet(opened), Classifications(opened), work)
+        guard = ClockGuard(opened, "lab")
         service = EnrolmentService(
-            opened, NodeCertificates(opened), tokens, audit, signer, recognition, ids, secrets, classifier
+            opened, NodeCertificates(opened), tokens, audit, signer, recognition, ids, secrets, classifier, guard
         )
         token = (await service.create_token(NewEnrolmentToken("node*", uses=len(node_names)), "system")).token
         for at in range(0, len(node_names), AT_ONCE):

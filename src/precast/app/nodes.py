@@ -50,10 +50,11 @@ def build_identity_api(
     people: PeopleService,
     recognition: RecognitionService,
     classifier: Classifier,
+    guard: ClockGuard,
 ) -> IdentityApi:
     nodes, tokens, audit = NodeCertificates(database), Tokens(database), build_audit_log(database)
     ids = TimeOrderedIds(database.clock)
-    enrolment = EnrolmentService(database, nodes, tokens, audit, signer, recognition, ids, secrets, classifier)
+    enrolment = EnrolmentService(database, nodes, tokens, audit, signer, recognition, ids, secrets, classifier, guard)
     return IdentityApi(enrolment, people, nodes)
 
 

@@ -11,6 +11,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 # Later than every stored time: where a list of the newest rows begins. A clock that was ahead has stored times in the future.
 END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC)
+# Earlier than every stored time: since then, nothing is too old.
+BEGINNING_OF_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Clock(Protocol):

@@ -53,7 +53,10 @@ class Site(CompileServices):
 
     async def status(self) -> list[str]:
         """What `status` says about catalogs."""
-        server = ServerInfo(Path("/"), self.database.clock.now(), lambda: datetime.max.replace(tzinfo=UTC))
+
+        async def answer() -> None: ...  # the signer answers
+
+        server = ServerInfo(Path("/"), self.database.clock.now(), lambda: datetime.max.replace(tzinfo=UTC), answer)
         service = StatusService(
             self.database, self.fleet, Sessions(self.database), self.work, Classifications(self.database), server
         )

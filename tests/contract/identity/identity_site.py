@@ -71,12 +71,21 @@ class Site:
         self.recognition = RecognitionService(database, self.nodes, self.audit)
         self.work = WorkQueue(database, [DECIDE, ASK_ENC])
         self.classifier = Classifier(self.fleet, Classifications(database), self.work)
+        self.guard = ClockGuard(database, "boot")
         self.enrolment = EnrolmentService(
-            database, self.nodes, self.tokens, self.audit, signer, self.recognition, ids, secrets, self.classifier
+            database,
+            self.nodes,
+            self.tokens,
+            self.audit,
+            signer,
+            self.recognition,
+            ids,
+            secrets,
+            self.classifier,
+            self.guard,
         )
         self.rotation = RotationService(database, self.nodes, self.audit, signer, ids, settle_s=0)
         self.people = PeopleService(database, self.tokens, self.audit, ids, secrets, signer)
-        self.guard = ClockGuard(database, "boot")
         self.requests = RequestService(
             database, self.nodes, EnrolmentRequests(database), self.audit, signer, self.classifier, self.guard
         )

@@ -70,6 +70,14 @@ async def test_name_of_an_expired_certificate_stays_with_its_machine_for_the_gra
     await site.enrol("web1", await site.token())
 
 
+async def test_clock_that_jumped_gives_the_name_of_a_node_to_no_other_machine(site: Site, clock: ManualClock) -> None:
+    await site.enrol("web1", await site.token(), new_key())
+    await site.guard.check()
+    clock.set_ahead(NODE_FOR.total_seconds() + GRACE_S + 1)
+    assert await code_of(site.enrol("web1", await site.token())) == "CA-005"
+    assert await code_of(site.request("web1", new_key())) == "CA-005"
+
+
 async def test_renewals_of_two_keys_for_one_name_leave_one_of_them(site: Site, other_site: Site) -> None:
     """Somebody who copied the key renews at one server while the machine renews at the other: the first one used stays."""
     key = new_key()

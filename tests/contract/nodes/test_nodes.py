@@ -11,7 +11,6 @@ from precast.base.ids import CountedIds
 from precast.services.facts.intake import FACTS
 from precast.services.facts.reads import TracedReads
 from precast.services.facts.service import FactService
-from precast.services.identity.issuance import GRACE_S
 from precast.services.identity.recognition import is_accepted
 from precast.services.nodes import nodes as node_service
 from precast.services.nodes.classification import Classifier
@@ -42,6 +41,7 @@ from precast.store.sessions.sessions import Sessions, SessionStart
 from precast.store.sessions.streams import Streams
 from precast.store.traces import Traces
 from precast.wire.facts import make_upload
+from precast.wire.identity.bodies import RENEWAL_GRACE
 from precast.wire.nodes.bodies import Classification, NodesAction, NodesClassification, NodesPurge, TargetsBody
 from precast.wire.reports.records import RunBegan
 
@@ -400,7 +400,7 @@ async def rows_with(database: Database, name: str) -> dict[str, list[Row]]:
 async def test_deactivated_node_cannot_renew_even_in_the_grace_period(site: Site) -> None:
     await site.add("web1")
     await site.service.deactivate(NodesAction(some("web1")), "person:ann")
-    live = await site.database.read(site.nodes.find_live_key, "web1", GRACE_S)
+    live = await site.database.read(site.nodes.find_live_key, "web1", site.database.clock.now() - RENEWAL_GRACE)
     assert live is not None, "the name is still in use, so no other machine gets it"
     assert not await site.database.read(site.nodes.is_valid, "fweb1")
 

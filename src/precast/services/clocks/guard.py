@@ -9,7 +9,7 @@ import logging
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from precast.base.clock import Clock
+from precast.base.clock import BEGINNING_OF_TIME, Clock
 from precast.base.clock_differences import TOLERANCE
 from precast.base.errors import PrecastError
 from precast.services.clocks.judgement import TRUSTED, Judgement, Reading, judge
@@ -47,6 +47,10 @@ class ClockGuard:
     def trusted_since(self) -> datetime | None:
         """While the clock is held: waits that began before this time must not be ended by it. None if it is trusted."""
         return self._held_from if self.is_held else None
+
+    def since(self, age: timedelta) -> datetime:
+        """The time since which nothing is older than `age`, by what this process knows. While the clock is held, nothing is too old."""
+        return BEGINNING_OF_TIME if self.is_held else self._database.clock.now() - age
 
     async def cutoff(self, age: timedelta) -> datetime | None:
         """The time before which everything is older than `age`; None while the clock is held: then nothing is deleted.

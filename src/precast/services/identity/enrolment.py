@@ -11,8 +11,9 @@ from precast.base.clock import Clock
 from precast.base.errors import PrecastError
 from precast.base.ids import Ids
 from precast.services import texts
+from precast.services.clocks.guard import ClockGuard
 from precast.services.identity import certificates, extensions, issues
-from precast.services.identity.issuance import GRACE_S, NodeAdmission
+from precast.services.identity.issuance import NodeAdmission
 from precast.services.identity.recognition import RecognitionService
 from precast.services.identity.secret_source import SecretSource
 from precast.services.identity.signer.client import SignerClient
@@ -26,7 +27,15 @@ from precast.store.identity.audit import AuditLog
 from precast.store.identity.certificates import Certificate, NodeCertificates
 from precast.store.identity.tokens import EnrolmentToken, Tokens
 from precast.wire.identity import tokens as wire
-from precast.wire.identity.bodies import CertificateBody, EnrolBody, NewEnrolmentToken, RenewBody, TokenBody, TokenRow
+from precast.wire.identity.bodies import (
+    RENEWAL_GRACE,
+    CertificateBody,
+    EnrolBody,
+    NewEnrolmentToken,
+    RenewBody,
+    TokenBody,
+    TokenRow,
+)
 from precast.wire.identity.names import is_name, matches
 
 # A node needs one certificate in twenty days; a few more for lost answers, reinstallations and attempts.
@@ -47,6 +56,7 @@ class EnrolmentService:
         ids: Ids,
         secrets: SecretSource,
         admission: NodeAdmission,
+        guard: ClockGuard,
     ) -> None:
         self._database = database
         self._nodes = nodes
@@ -57,6 +67,7 @@ class EnrolmentService:
         self._ids = ids
         self._secrets = secrets
         self._admission = admission
+        self._guard = guard
         self._lives = NodeLives(database)
 
     @property
@@ -131,7 +142,7 @@ class EnrolmentService:
         known = await self._nodes.find(certificates.fingerprint_of_pem(body.certificate))
         if known is None or known.revoked_at is not None or known.node != certificates.common_name(request):
             raise issues.RENEWAL_DENIED.error()
-        if known.not_after + timedelta(seconds=GRACE_S) <= self._clock.now():
+        if known.not_after + RENEWAL_GRACE <= self._clock.now():
             raise issues.RENEWAL_DENIED.error()
         await self._database.read(self._check_rate, known.node)  # before the signer works; counted again under the lock
         # The signer verifies the certificate and the proof, and takes the extensions from the certificate.
@@ -189,7 +200,7 @@ class EnrolmentService:
 
     def _check_name(self, node: str, key_digest: str, token: EnrolmentToken) -> Transaction[bool]:
         """Whether the name has a live certificate, of this key and with these extensions. Raises ConflictError CA-005 if of another."""
-        live = yield from self._nodes.find_live_key(node, GRACE_S)
+        live = yield from self._nodes.find_live_key(node, self._guard.since(RENEWAL_GRACE))
         # A request with the same key means that our response was lost, so it costs no further use of the token. It gets the
         # extensions it was given before and no others: otherwise a used-up token would still hand out its extensions.
         if live is not None and (live.digest, live.extensions) != (key_digest, token.extensions):

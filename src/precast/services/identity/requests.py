@@ -15,7 +15,7 @@ from precast.base.digests import parse_fingerprint
 from precast.services import texts
 from precast.services.clocks.guard import ClockGuard
 from precast.services.identity import certificates, extensions, issues
-from precast.services.identity.issuance import GRACE_S, NodeAdmission
+from precast.services.identity.issuance import NodeAdmission
 from precast.services.identity.signer.client import SignerClient
 from precast.services.identity.signer.messages import Credential
 from precast.services.sessions.lives import NodeLives
@@ -24,7 +24,7 @@ from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
 from precast.store.identity.certificates import Certificate, NodeCertificates
 from precast.store.identity.requests import EnrolmentRequest, EnrolmentRequests
-from precast.wire.identity.bodies import CertificateBody, RequestAnswer, RequestBody
+from precast.wire.identity.bodies import RENEWAL_GRACE, CertificateBody, RequestAnswer, RequestBody
 from precast.wire.identity.names import is_name
 
 # How long a request stays pending, and how long its certificate can be fetched.
@@ -135,7 +135,7 @@ class RequestService:
     def _add(self, request: EnrolmentRequest) -> Transaction[None]:
         if not self._guard.is_held:
             yield from self._requests.delete_expired()
-        if (yield from self._nodes.find_live_key(request.node, GRACE_S)) is not None:
+        if (yield from self._nodes.find_live_key(request.node, self._guard.since(RENEWAL_GRACE))) is not None:
             raise issues.NAME_TAKEN.error(node=request.node)
         # No live certificate has the name, so certificates that were signed for it earlier are useless.
         yield from self._requests.delete_signed(request.node)
@@ -170,7 +170,7 @@ class RequestService:
     def _sign(self, request: EnrolmentRequest, record: Certificate, pem: bytes, actor: str) -> Transaction[None]:
         yield from self._nodes.lock_or_create(record.node)
         # Checked under the lock of the node's row: another key may have got the name in the meantime.
-        if (yield from self._nodes.find_live_key(record.node, GRACE_S)) is not None:
+        if (yield from self._nodes.find_live_key(record.node, self._guard.since(RENEWAL_GRACE))) is not None:
             raise issues.NAME_TAKEN.error(node=record.node)
         available_until = self._database.clock.now() + REQUEST_FOR
         if not (yield from self._requests.mark_signed(request.node, request.key_digest, pem, available_until)):

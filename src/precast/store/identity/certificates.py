@@ -215,9 +215,8 @@ class NodeCertificates:
         """Whether an active node of this name exists."""
         return bool((yield KNOWN(node=node)))
 
-    def find_live_key(self, node: str, grace_s: float) -> Transaction[LiveKey | None]:
-        """Find the key of the newest certificate that is valid, or expired at most `grace_s` ago, so that it can be renewed."""
-        since = self._database.clock.now() - timedelta(seconds=grace_s)
+    def find_live_key(self, node: str, since: datetime) -> Transaction[LiveKey | None]:
+        """Find the key of the newest certificate that is valid, or has expired `since` a time, so that it can be renewed."""
         rows = yield LIVE(node=node, since=to_micros(since))
         return LiveKey(rows[0][0], msgspec.json.decode(rows[0][1], type=dict[str, str])) if rows else None
 

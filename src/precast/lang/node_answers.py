@@ -19,7 +19,7 @@ from precast.lang.issues import compiler as issues
 from precast.lang.node_matching import match_node
 from precast.lang.trusted_data import trusted_data
 
-COMPILER_VERSION = "1"
+COMPILER_VERSION = "2"
 
 Keyed = Callable[["NodeAnswers", tuple[Any, ...]], Any]
 

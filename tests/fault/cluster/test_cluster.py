@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[3]
 NAMESPACES = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 # What was promised, from the end of a fault until the database says of each node what is true.
 RIGHT_S = 10.0
+# The short test runs beside others: it shows that presence heals by itself, not how fast.
+PATIENCE_S = 120.0
 
 pytestmark = [
     pytest.mark.needs("haproxy"),
@@ -41,11 +43,11 @@ def run_experiment(directory: Path, *words: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def expect_all_held(lines: list[dict[str, Any]]) -> None:
+def expect_all_held(lines: list[dict[str, Any]], within_s: float) -> None:
     seed, *faults, figures = lines
     for fault in faults:
         assert fault["right_s"] is not None, (seed, fault)
-        assert fault["right_s"] <= RIGHT_S, (seed, fault)
+        assert fault["right_s"] <= within_s, (seed, fault)
         assert (fault["back_s"] is not None, fault["away"], fault["passed_over"]) == (True, [], 0), (seed, fault)
     assert figures["settled_s"] is not None, (seed, figures)
     for name in ("reports_lost", "reports_twice", "facts_lost", "results_lost", "executed_twice"):
@@ -71,7 +73,7 @@ def print_table(lines: list[dict[str, Any]]) -> None:
 def test_cluster_heals_by_itself_after_a_fault(tmp_path: Path) -> None:
     kinds = ("kill a server", "pause a server", "freeze the database")
     words = [word for kind in kinds for word in ("--kinds", kind)]
-    expect_all_held(run_experiment(tmp_path, "--agents", "6", "--lasts", "16", *words))
+    expect_all_held(run_experiment(tmp_path, "--agents", "6", "--lasts", "16", *words), PATIENCE_S)
 
 
 @pytest.mark.soak
@@ -80,4 +82,4 @@ def test_cluster_heals_by_itself_after_a_fault(tmp_path: Path) -> None:
 def test_cluster_of_a_hundred_agents_heals_by_itself_again_and_again(tmp_path: Path) -> None:
     lines = run_experiment(tmp_path, "--agents", "100", "--rounds", "3", "--lasts", "45", "--clocks")
     print_table(lines)
-    expect_all_held(lines)
+    expect_all_held(lines, RIGHT_S)

@@ -81,6 +81,31 @@ def test_key_for_a_program_that_is_missing_fails(tmp_path: Path, name: str) -> N
     assert error.code == "BOOT-208"
 
 
+def test_missing_program_or_value_counts_as_run(tmp_path: Path) -> None:
+    """Whoever installs ssh later must not have its host keys replaced by the next boot, and the like."""
+    config: dict[str, Any] = {
+        "apt": {"conf": "x"},
+        "yum_repos": {"a": {"baseurl": "http://a.example"}},
+        "zypper": {"config": {"a": "b"}},
+        "package_reboot_if_required": True,
+    }
+    only = ("ssh", "hostname", "passwords", "apt", "yum_repos", "zypper", "reboot_if_required")
+    root = scratch.make_root(tmp_path)
+    assert not (root / "etc/ssh").exists()
+    ran = scratch.run(config, root, only=only)
+    assert ran.errors == {}
+    assert {name: outcome.not_run for name, outcome in ran.outcomes.items() if outcome.not_run} == {}
+    assert {name for name, outcome in ran.outcomes.items() if outcome.remark} == {
+        "ssh[host keys]", "ssh[keys]", "hostname", "passwords[debian (from the source)]", "apt", "yum_repos", "zypper",
+        "reboot_if_required",
+    }  # fmt: skip
+
+
+def test_kinds_of_scripts_that_run_at_every_boot_are_not_run_without_any(tmp_path: Path) -> None:
+    ran = scratch.run({}, scratch.make_root(tmp_path), only=("boothooks", "scripts_boot"))
+    assert {outcome.not_run for outcome in ran.outcomes.values()} == {"there are no scripts of this kind"}
+
+
 def test_scripts_of_the_image_that_come_later_are_too_late(tmp_path: Path) -> None:
     ran = scratch.run({}, scratch.make_root(tmp_path), only=("scripts_instance", "scripts_once"))
     for name in ("scripts_instance", "scripts_once"):

@@ -50,7 +50,7 @@ def merge_settings(config: Mapping[str, Any]) -> dict[str, Any]:
 def run(context: ModuleContext) -> ModuleOutcome:
     settings = merge_settings(context.config)
     if not context.exists("/etc/apt") and not has_program("apt-get", context.machine.root):
-        context.outcome.not_run = "apt is not installed"
+        context.outcome.remark = "apt is not installed"
         return context.outcome
     variables = _find_variables(context, settings)
     _write_configuration(context, settings)

@@ -61,13 +61,11 @@ def _read_name(context: ModuleContext, name: object) -> str:
 
 def set_hostname(context: ModuleContext) -> ModuleOutcome:
     if context.config.get("preserve_hostname"):
-        context.outcome.not_run = "preserve_hostname is true"
+        context.outcome.remark = "preserve_hostname is true"
         return context.outcome
     name = find_hostname(context)
     if name is None:
-        context.outcome.not_run = (
-            context.outcome.not_run or "neither the configuration nor the data source has a host name"
-        )
+        context.outcome.remark = "neither the configuration nor the data source has a valid host name"
         return context.outcome
     hostname = name.full if context.config.get("prefer_fqdn_over_hostname") else name.short
     if context.config.get("create_hostname_file", True) or context.exists("/etc/hostname"):

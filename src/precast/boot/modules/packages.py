@@ -169,7 +169,8 @@ def reboot(context: ModuleContext) -> ModuleOutcome:
     from precast.boot.modules.power import shut_down
 
     if not any(context.exists(path) for path in ("/run/reboot-required", "/var/run/reboot-required")):
-        context.outcome.not_run = "no installed package needs a reboot"
+        # It counts as run: a package of a later boot must not reboot a machine that is in use.
+        context.outcome.remark = "no installed package needs a reboot"
     elif context.machine.root:
         context.outcome.not_run = "a root is not rebooted"
     else:

@@ -83,7 +83,7 @@ def _set_platform_password(user: str, context: ModuleContext) -> ModuleOutcome:
     """Set the platform's password for the default user, if the platform has one."""
     password = context.get_value(Capability.PASSWORD_GET)
     if not password:
-        context.outcome.not_run = "neither the configuration nor the data source has a password"
+        context.outcome.remark = "neither the configuration nor the data source has a password"
         return context.outcome
     return _set(_make_request(user, str(password), expires=False), context)
 

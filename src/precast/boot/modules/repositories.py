@@ -30,7 +30,7 @@ def _sanitise(name: str) -> str:
 def write_yum(context: ModuleContext) -> ModuleOutcome:
     directory = context.config.get("yum_repo_dir", "/etc/yum.repos.d")
     if not context.exists("/etc/yum.repos.d") and not _has_any(context, "dnf", "yum"):
-        context.outcome.not_run = "neither dnf nor yum is installed"
+        context.outcome.remark = "neither dnf nor yum is installed"
         return context.outcome
     for name, repository in context.config["yum_repos"].items():
         path = f"{directory}/{_sanitise(name)}.repo"
@@ -43,7 +43,7 @@ def write_yum(context: ModuleContext) -> ModuleOutcome:
 
 def write_zypper(context: ModuleContext) -> ModuleOutcome:
     if not context.exists("/etc/zypp") and not _has_any(context, "zypper"):
-        context.outcome.not_run = "zypper is not installed"
+        context.outcome.remark = "zypper is not installed"
         return context.outcome
     settings = context.config["zypper"]
     for repository in settings.get("repos", []):

@@ -37,10 +37,12 @@ class _Program(NamedTuple):
     run: Callable[[], None]
 
 
-def _run(name: str, is_chosen: _ScriptFilter, directory: str, context: ModuleContext) -> ModuleOutcome:
+def _run(
+    name: str, is_chosen: _ScriptFilter, frequency: Frequency, directory: str, context: ModuleContext
+) -> ModuleOutcome:
     chosen = [_load_data_script(context, script) for script in context.scripts if is_chosen(context, script)]
     programs = sorted([*chosen, *_list_image_scripts(context, directory)], key=lambda program: program.name)
-    if not programs and name in USER_SCRIPTS:
+    if not programs and (name in USER_SCRIPTS or frequency is Frequency.BOOT):
         context.outcome.not_run = _NO_SCRIPTS
     elif not programs:
         context.outcome.remark = _NO_SCRIPTS  # as in cloud-init, what somebody adds to the directory later is too late
@@ -115,7 +117,7 @@ def _declare_module(
     directory: str = "",
     stage: Stage = Stage.FINAL,
 ) -> Module:
-    run = functools.partial(_run, name, is_chosen, directory)
+    run = functools.partial(_run, name, is_chosen, frequency, directory)
     return Module(
         name,
         run,

@@ -26,11 +26,14 @@ _INCLUDE = re.compile(r"^\s*Include\s+\S*sshd_config\.d/", re.MULTILINE | re.IGN
 
 
 def set_up_host_keys(context: ModuleContext) -> ModuleOutcome:
-    """Write the configured host keys or generate new ones. The image's keys are removed first, once per instance."""
+    """Write the configured host keys or generate new ones. The image's keys are removed first, once per instance.
+
+    Without ssh it counts as run: keys of an ssh that somebody installs later are not the image's.
+    """
     config = context.config
     configured_keys = config.get("ssh_keys", {})
     if not _has_ssh(context) and not configured_keys:
-        context.outcome.not_run = "ssh is not installed"
+        context.outcome.remark = "ssh is not installed"
         return context.outcome
     if config.get("ssh_deletekeys", True):
         _delete_image_keys(context)
@@ -41,7 +44,7 @@ def set_up_host_keys(context: ModuleContext) -> ModuleOutcome:
     elif "ssh_genkeytypes" in config:
         context.warn("host keys cannot be generated: ssh-keygen is not installed")
     elif not context.outcome.changes:
-        context.outcome.not_run = "ssh-keygen is not installed"
+        context.outcome.remark = "ssh-keygen is not installed"
     services.reload(context, "ssh", "sshd")
     return context.outcome
 
@@ -155,7 +158,7 @@ def add_keys(context: ModuleContext) -> ModuleOutcome:
     if config.get("allow_public_ssh_keys", True):
         lines += platform_lines
     if not lines and not _has_ssh(context):
-        context.outcome.not_run = "neither the configuration nor the data source has keys"
+        context.outcome.remark = "neither the configuration nor the data source has keys"
         return context.outcome
     default = find_default_user(config)
     users = list_user_entries(config)

@@ -41,7 +41,7 @@ def test_name_in_the_configuration_wins_over_the_data_sources_name(
 def test_name_stays_unchanged(root: Path, config: dict[str, Any]) -> None:
     ran = scratch.run(config, root, only=ONLY)
     assert not (root / "etc/hostname").exists()
-    assert ran.outcomes["hostname"].not_run
+    assert ran.outcomes["hostname"].remark
 
 
 def test_hosts_file_is_written_or_only_its_line(root: Path) -> None:

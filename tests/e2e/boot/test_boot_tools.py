@@ -142,8 +142,8 @@ def test_machine_goes_down_when_the_boot_has_ended(tmp_path: Path, given: str, c
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ("{mode: reboot, condition: test -e /none}", "not run: its condition is not met"),
-        ("{mode: reboot, condition: false}", "not run: its condition is not met"),
+        ("{mode: reboot, condition: test -e /none}", "done, nothing to change: its condition is not met"),
+        ("{mode: reboot, condition: false}", "done, nothing to change: its condition is not met"),
         ("{mode: reboot, delay: soon}", "failed: power_state.delay has the invalid value soon"),
     ],
 )

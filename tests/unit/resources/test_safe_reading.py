@@ -77,7 +77,6 @@ WALK = "the walk itself"
 ALLOWED = {
     "boot/assembly.py": SYSTEM,
     "boot/modules/enrolment.py": STATE,
-    "boot/modules/mounts.py": "devices in /dev",
     "boot/modules/passwords.py": STATE,
     "boot/modules/platform_credentials.py": STATE,
     "boot/modules/random_seed.py": "the device /dev/urandom",

@@ -184,12 +184,12 @@ def _make_swap(context: ModuleContext, settings: Mapping[str, Any], failures: li
     return path
 
 
-# The file gets its name at the end: one that exists is whole, also after a boot that was cut off.
+# The file gets its name at the end: one that exists is whole, also after a boot that was cut off, or a disk that was full.
 SWAP_SCRIPT = """
 umask 077
 new="$1.precast-new"
 rm -f "$new"; : > "$new" || exit 1; chattr +C "$new" 2>/dev/null
-fallocate -l "${2}M" "$new" 2>/dev/null || dd if=/dev/zero of="$new" bs=1M count="$2" 2>/dev/null
+{ fallocate -l "${2}M" "$new" 2>/dev/null || dd if=/dev/zero of="$new" bs=1M count="$2"; } &&
 mkswap "$new" && { sync "$new" 2>/dev/null || sync; } && mv "$new" "$1" || { rm -f "$new"; exit 1; }
 """
 

@@ -108,7 +108,7 @@ def test_parts_are_merged_and_templates_filled(run_document: Callable[[str], tup
 def test_syslog_wireguard_and_time_are_written(run_document: Callable[[str], tuple[scratch.ScratchRun, Path]]) -> None:
     ran, root = run_document("ntp-misc.yaml")
     assert text(root, "/etc/rsyslog.d/20-cloud-config.conf") == (
-        "*.* @@192.158.1.1\n*.*   @@syslogd.example.com\n*.* @192.168.1.1 # maas\n*.* @[2001:db8::1]:514 # juju\n"
+        "*.* @@192.158.1.1\n*.*   @@syslogd.example.com\n*.* @[2001:db8::1]:514 # juju\n*.* @192.168.1.1 # maas\n"
     )
     assert text(root, "/etc/rsyslog.d/01-example.conf") == "*.*   @@192.0.2.1:10514\n"
     assert (root / "etc/wireguard/wg0.conf").stat().st_mode & 0o777 == 0o600

@@ -3,11 +3,13 @@
 import base64
 import gzip
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from precast.boot.modules import mounts
 from precast.boot.userdata.documents import Script, ScriptKind
 from tests.unit.boot.modules import scratch
 
@@ -216,6 +218,16 @@ def test_swap_file_is_not_made_where_another_user_could_put_a_link(root: Path) -
     ran = scratch.run({"swap": {"filename": "/home/eve/swap", "size": "1M"}}, root, only=("mounts",))
     assert "the swap file /home/eve/swap is not made: /home/eve belongs to user 1234" in ran.errors["mounts"].message
     assert not (root / "etc/cron.d").exists()
+
+
+def test_swap_file_that_does_not_fit_is_not_made(tmp_path: Path) -> None:
+    # A file may have 1 MiB here, which stands for a full disk.
+    script = f"ulimit -f 2048; {mounts.SWAP_SCRIPT}"
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", str(tmp_path / "swap"), "4"], check=False, capture_output=True
+    )
+    assert done.returncode != 0
+    assert list(tmp_path.iterdir()) == []
 
 
 @AS_ROOT

@@ -19,6 +19,7 @@ from precast.lang.issues import compiler as issues
 from precast.lang.node_matching import match_node
 from precast.lang.trusted_data import trusted_data
 
+# Part of every trace. It changes with what a compile gives for the same answers, so that nodes get no leaf of an earlier compiler.
 COMPILER_VERSION = "2"
 
 Keyed = Callable[["NodeAnswers", tuple[Any, ...]], Any]

@@ -1,6 +1,7 @@
 """Rollbacks on both databases: each step goes further back along the history of a node, and says where to."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from datetime import datetime
 
@@ -8,17 +9,21 @@ import msgspec
 import pytest
 
 from lab.compile_services import CompileServices
+from precast.base import digests
 from precast.base.clock import ManualClock, SystemClock
-from precast.base.errors import ConflictError, InputError, NotFoundError
+from precast.base.errors import ConflictError, InputError, NotFoundError, UnavailableError
 from precast.base.ids import TimeOrderedIds
 from precast.services.catalogs.release_service import ReleaseService
 from precast.services.catalogs.release_views import ReleaseViews
 from precast.services.catalogs.releases import Releases
+from precast.services.code.file_trees import FileTree, TreeFile
 from precast.services.query import targets
 from precast.services.query.known_nodes import KnownNodes
+from precast.services.query.resource_indexer import ResourceIndexer
 from precast.services.query.targets import TargetService
 from precast.store.engine.database import Database
 from precast.store.identity.audit import AuditLog
+from precast.store.query.resource_index import ResourceIndex
 from precast.store.sessions.sessions import Sessions
 from precast.wire.catalogs.bodies import MoveView, ReleaseBody, ReleaseDone, ReleasePoint, RollbackBody
 from precast.wire.nodes.bodies import TargetsBody
@@ -40,9 +45,14 @@ class Site(CompileServices):
             database, self.catalogs, self.environments, known, stored, self.approved_releases
         )
 
+    def version_of(self, word: str) -> str:
+        """The version of the code with the word."""
+        code = code_of(word).encode()
+        return FileTree({"manifests/site.pp": TreeFile(digests.of_bytes(code), len(code), False)}).version
+
     async def put(self, word: str) -> str:
         """Deploy the word, and stage the catalogs."""
-        version = await self.deploy({"manifests/site.pp": f"file {{ '/etc/motd': content => '{word}' }}\n"})
+        version = await self.deploy({"manifests/site.pp": code_of(word)})
         await self.settle()
         return version
 
@@ -62,6 +72,10 @@ class Site(CompileServices):
     async def states(self, node: str) -> list[tuple[int, str, int | None]]:
         history = await ReleaseViews(self.database, self.catalogs, self.fleet).list_of_node(node)
         return [(release.release, release.state, release.restores) for release in history]
+
+
+def code_of(word: str) -> str:
+    return f"file {{ '/etc/motd': content => '{word}' }}\n"
 
 
 @pytest.fixture
@@ -290,3 +304,101 @@ async def test_one_request_for_approval_covers_all_pages(site: Site) -> None:
     assert [page.released for page in pages] == [[], [], []]
     assert [len(page.pending) for page in pages] == [0, 0, 1]
     assert pages[-1].pending[0].nodes == 5
+
+
+@pytest.mark.usefixtures("small_pages")
+async def test_targets_are_counted_before_a_page_changes_them(site: Site) -> None:
+    await fill(site, 3)
+    await site.put("one")
+    pages = await release_all(site, ReleaseBody(TargetsBody(["catalog = staged"])))
+    assert [(len(page.released), page.targets) for page in pages] == [(2, 5), (2, 0), (1, 0)]
+
+
+@pytest.mark.usefixtures("small_pages")
+async def test_page_of_nodes_by_their_resources_is_answered_and_the_next_waits_for_the_index(site: Site) -> None:
+    index = ResourceIndex(site.database)
+    indexer = ResourceIndexer(site.database, site.catalogs, index)
+    await fill(site, 3)
+    await site.put("one")
+    await release_all(site, ReleaseBody(EVERYONE))
+    await indexer.work_off()
+    await site.put("two")
+    body = ReleaseBody(TargetsBody(["has File[/etc/motd]"]))
+    first = await site.releases.release(body, ANN)
+    assert (first.released, first.release, first.targets) == (["n0", "n1"], 2, 5)
+    body = msgspec.structs.replace(body, release=first.release, after=first.after)
+    with pytest.raises(UnavailableError) as raised:
+        await site.releases.release(body, ANN)
+    assert raised.value.code == "QUERY-001"
+    await indexer.work_off()
+    assert (await site.releases.release(body, ANN)).released == ["n2", "web1"]
+
+
+@pytest.mark.usefixtures("small_pages")
+async def test_interrupted_release_is_continued_as_the_same_entry(site: Site) -> None:
+    await fill(site, 3)
+    version = await site.put("one")
+    body = ReleaseBody(EVERYONE, version[:12])
+    first = await site.releases.release(body, ANN)
+    assert first.released == ["n0", "n1"]
+    with pytest.raises(ConflictError, match="it is another request"):
+        await site.releases.release(ReleaseBody(EVERYONE, release=first.release), ANN)
+    pages = await release_all(site, msgspec.structs.replace(body, release=first.release))
+    assert [page.released for page in pages] == [["n0", "n1"], ["n2", "web1"], ["web2"]]
+    (entry,) = await site.database.read(site.catalogs.log.list_entries, 99, 10)
+    assert (entry.nodes, entry.finished_at is None, entry.point) == (5, False, version[:12])
+    assert [await site.states(name) for name in ("n0", "web2")] == [[(1, "served", None)]] * 2
+
+
+@pytest.mark.usefixtures("small_pages")
+async def test_node_that_is_gone_does_not_prevent_the_end_of_a_rollback(site: Site) -> None:
+    await fill(site, 3)
+    for word in ("one", "two"):
+        await site.put(word)
+        await release_all(site, ReleaseBody(EVERYONE))
+    names = TargetsBody(["n0", "n1", "n2", "web1"])
+    first = await site.releases.rollback(RollbackBody(names), ANN)
+    await site.database.write(site.fleet.deactivate, "n2")
+    body = RollbackBody(names, release=first.release)
+    pages = [await site.releases.rollback(body, ANN)]
+    while pages[-1].after is not None:
+        pages.append(await site.releases.rollback(msgspec.structs.replace(body, after=pages[-1].after), ANN))
+    assert [name for page in pages for name in page.released] == ["n0", "n1", "web1"]
+    entry = await site.database.read(site.catalogs.log.find, 3)
+    assert entry is not None
+    assert (entry.nodes, entry.finished_at is None) == (3, False)
+    # A new request names the node that is gone.
+    with pytest.raises(NotFoundError, match="n2"):
+        await site.releases.rollback(RollbackBody(names), ANN)
+
+
+@pytest.mark.usefixtures("small_pages")
+async def test_release_whose_targets_match_no_node_any_more_is_finished(site: Site) -> None:
+    await fill(site, 2)
+    await site.put("one")
+    body = ReleaseBody(TargetsBody(["catalog = staged"]))
+    first = await site.releases.release(body, ANN)
+    second = await site.releases.release(
+        msgspec.structs.replace(body, release=first.release, after=first.after or ""), ANN
+    )
+    assert len(first.released) + len(second.released) == 4
+    # The client is killed before it requests the end.
+    done = await site.releases.release(msgspec.structs.replace(body, release=first.release), ANN)
+    assert (done.released, done.after) == ([], None)
+    entry = await site.database.read(site.catalogs.log.find, 1)
+    assert entry is not None
+    assert entry.finished_at is not None
+
+
+async def test_number_that_no_release_has_is_the_beginning_of_a_commit(site: Site) -> None:
+    words = (f"word{number}" for number in itertools.count())
+    word = next(word for word in words if site.version_of(word)[:7].isdecimal())
+    await site.release(word, "web1")
+    await site.release("next", "web1", "web2")
+    version = site.version_of(word)
+    done = await site.back("web1", "web2", to=version[:7])
+    assert done.released == ["web1"]
+    assert done.left_out == {"web2": f"commit {version[:7]} was not released to it, or is no longer kept"}
+    assert await site.served("web1") == word
+    with pytest.raises(NotFoundError, match=f"there is no release {int(version[:6])}"):
+        await site.back("web1", to=version[:6])

@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -157,6 +159,11 @@ def test_why_lists_the_reads_and_nothing_else(deployment: Deployment) -> None:
         (("rollback", "web1", "--to", "yesterday"), 64, "[RELEASE-003]"),
         (("rollback", "--continue", "999999"), 66, "[RELEASE-005]"),
         (("rollback", "web1", "--continue", "1"), 64, "--continue"),
+        (("rollback", "web1", "--to", "999999999h"), 64, "[RELEASE-003]"),
+        (("rollback", "--continue", "1"), 64, "precast release --continue 1"),
+        (("release", "--continue", "1"), 73, "[RELEASE-004]"),
+        (("release", "--continue", "999999"), 66, "[RELEASE-005]"),
+        (("release", "web1", "--continue", "1"), 64, "--continue"),
         (("release", "list", "nobody"), 66, "[NODE-001]"),
         (("catalog", "shwo", "web1"), 64, "did you mean"),
     ],
@@ -166,6 +173,26 @@ def test_mistake_is_reported_in_one_line(deployment: Deployment, words: tuple[st
     assert done.returncode == code, done.stderr
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_rollback_without_an_answer_says_how_to_see_whether_it_has_begun(deployment: Deployment) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def hang_up() -> None:
+            connection, _ = server.accept()
+            connection.recv(1)
+            connection.close()
+
+        url = f"https://127.0.0.1:{server.getsockname()[1]}"
+        for words, is_told in ((("rollback", "web1"), True), (("release", "web1"), False)):
+            thread = threading.Thread(target=hang_up)
+            thread.start()
+            done = deployment.command(*words, "--url", url)
+            thread.join()
+            assert (done.returncode, "[HTTP-002]" in done.stderr) == (75, True), done.stderr
+            assert ("the rollback may have begun: `precast release list`" in done.stderr) == is_told
+    refused = deployment.command("rollback", "web1", "--url", url)
+    assert (refused.returncode, "may have begun" in refused.stderr) == (75, False)
 
 
 def test_broken_code_is_reported_and_the_served_catalog_stays(deployment: Deployment) -> None:

@@ -1,6 +1,6 @@
 """`precast release` and `precast rollback`: choose which catalogs nodes are served, after an optional preview of the changes.
 
-The server changes a page of nodes at a time. The command requests page after page, and prints the progress.
+The server changes a page of nodes at a time; `release_pages` requests them. `--continue` completes an interrupted one.
 """
 
 import argparse
@@ -12,11 +12,12 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from precast.base.errors import PrecastError
+from precast.base.errors import InputError
 from precast.base.setting_values import InvalidValueError, read_duration
 from precast.cli import issues
 from precast.cli.catalogs.catalog import format_problem, print_change
 from precast.cli.catalogs.release_list import configure_release_list
+from precast.cli.catalogs.release_pages import DONE, RELEASE, ROLLBACK, request_pages
 from precast.cli.console.client import Client, add_connection, connect
 from precast.cli.console.output import format_time, print_json
 from precast.cli.console.parser import declare_exits, set_default_command
@@ -44,8 +45,6 @@ EXITS = {
 RELEASE_EXITS = {**EXITS, PENDING: "the release, or a part of it, waits for the approval of other people"}
 START = "release the staged catalogs of nodes"
 WAIT = "2m"
-# Names of nodes that are kept for each move of a rollback.
-NAMES_SHOWN = 20
 # The pause between two requests for the readiness of the nodes. A pause is at least four times as long as the request before it, so that
 # the server spends at most a fifth of its time on them.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 1.0
@@ -70,6 +69,7 @@ def configure_release(parser: argparse.ArgumentParser) -> None:
         const=WAIT,
         help=f"first wait until the newest code is staged, or gives an error, for every target (without a time: {WAIT})",
     )
+    _add_continue(start, RELEASE)
     start.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log")
     start.set_defaults(run=_release)
     declare_exits(start, RELEASE_EXITS)
@@ -86,19 +86,28 @@ def configure_rollback(parser: argparse.ArgumentParser) -> None:
         " (2026-11-15T22:00Z, or how long ago: 2h); without it, one step back",
     )
     parser.add_argument("--preview", action="store_true", help="show the changes and where to, and roll nothing back")
-    parser.add_argument(
-        "--continue",
-        dest="number",
-        metavar="NUMBER",
-        type=int,
-        help="go on with a rollback that was interrupted (`precast release list` shows it as unfinished)",
-    )
+    _add_continue(parser, ROLLBACK)
     parser.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log")
     parser.set_defaults(run=_rollback)
     declare_exits(parser, EXITS)
 
 
+def _add_continue(parser: argparse.ArgumentParser, kind: str) -> None:
+    parser.add_argument(
+        "--continue",
+        dest="number",
+        metavar="NUMBER",
+        type=int,
+        help=f"go on with a {kind} that was interrupted (`precast release list` shows it as unfinished)",
+    )
+
+
 def _release(args: argparse.Namespace) -> int:
+    if args.number is not None:
+        client = connect(args)
+        begun = _find_begun(client, args, RELEASE, args.version or args.wait)
+        body = ReleaseBody(begun.targets, begun.to or None, begun.why, begun.release)
+        return _print_result(args, request_pages(client, RELEASE, body), RELEASE)
     if args.wait is not None and not args.wait[:1].isdecimal() and not args.targets and not args.all:
         # `release --wait web1`: the parser took the target as the time of --wait.
         raise issues.USAGE.error(
@@ -111,87 +120,49 @@ def _release(args: argparse.Namespace) -> int:
         _await_staged(client, body.nodes, wait_s)
     if args.preview:
         return _print_preview(args, client.ask("POST", "/v1/previews", PreviewView, body))
-    return _print_result(args, _request_pages(client, "/v1/releases", body, "released"), "released")
+    return _print_result(args, request_pages(client, RELEASE, body), RELEASE)
 
 
 def _rollback(args: argparse.Namespace) -> int:
     client = connect(args)
     if args.number is not None:
-        if args.targets or args.all or args.to or args.preview:
-            raise issues.USAGE.error(
-                problem="--continue goes on with the targets of the interrupted rollback", usage="give only its number"
-            )
-        begun = client.ask("GET", f"/v1/releases/{args.number}", ReleaseView)
+        begun = _find_begun(client, args, ROLLBACK, args.to)
         body = RollbackBody(begun.targets, begun.why, begun.to, begun.release)
     else:
         body = RollbackBody(targets_of(args), args.why, _point(args.to))
     if args.preview:
         return _print_preview(args, client.ask("POST", "/v1/previews/rollback", PreviewView, body))
-    return _print_result(args, _request_pages(client, "/v1/rollbacks", body, "rolled back"), "rolled back")
+    return _print_result(args, request_pages(client, ROLLBACK, body), ROLLBACK)
+
+
+def _find_begun(client: Client, args: argparse.Namespace, kind: str, other: str | None) -> ReleaseView:
+    """The release or rollback that is continued. `other` is an option that cannot be combined with it."""
+    if args.targets or args.all or args.preview or args.why or other:
+        raise issues.USAGE.error(
+            problem=f"--continue goes on with the targets of the interrupted {kind}", usage="give only its number"
+        )
+    begun = client.ask("GET", f"/v1/releases/{args.number}", ReleaseView)
+    if begun.kind != kind:
+        raise issues.USAGE.error(
+            problem=f"{begun.release} is a {begun.kind}", usage=f"precast {begun.kind} --continue {begun.release}"
+        )
+    return begun
 
 
 def _point(text: str | None) -> str:
     """Where a rollback goes to, with a time as the server reads it. Raises InputError RELEASE-003."""
     if text is None:
         return ""
-    try:
+    with contextlib.suppress(InputError):
+        parse_point(text)
+        return text
+    with contextlib.suppress(InvalidValueError, OverflowError):
         return (datetime.now(UTC) - read_duration(text)).isoformat()
-    except InvalidValueError:
-        pass
     with contextlib.suppress(ValueError):
         at = datetime.fromisoformat(text)
-        if at.tzinfo is None and not text.isdecimal():
-            text = at.replace(tzinfo=UTC).isoformat()
+        text = at.replace(tzinfo=at.tzinfo or UTC).isoformat()
     parse_point(text)
     return text
-
-
-def _request_pages(client: Client, path: str, body: ReleaseBody | RollbackBody, verb: str) -> ReleaseDone:
-    """Request page after page, and print the progress. Raises what a request raises, with how far it got."""
-    total = page = client.ask("POST", path, ReleaseDone, body)
-    targets, done = page.targets, 0
-    while page.after is not None:
-        done += len(page.released) + len(page.unchanged) + len(page.left_out)
-        print(f"precast: {verb} {done:,} of {targets:,}", file=sys.stderr, flush=True)
-        body = msgspec.structs.replace(body, release=page.release, after=page.after)
-        try:
-            page = client.ask("POST", path, ReleaseDone, body)
-        except PrecastError:
-            print(_interrupted(path, page, done, targets), file=sys.stderr)
-            raise
-        total = ReleaseDone(
-            total.released + page.released,
-            total.unchanged + page.unchanged,
-            total.left_out | page.left_out,
-            total.pending + page.pending,
-            page.release,
-            targets=targets,
-            moves=_join_moves(total.moves, page.moves),
-        )
-    return total
-
-
-def _interrupted(path: str, page: ReleaseDone, done: int, targets: int) -> str:
-    kind = "release" if path == "/v1/releases" else "rollback"
-    next_step = (
-        "repeat the command for the others"
-        if kind == "release" or page.release is None
-        else f"`precast rollback --continue {page.release}` goes on; the same command again would go further back"
-    )
-    return f"precast: the {kind} was interrupted after {done:,} of {targets:,} nodes: {next_step}"
-
-
-def _join_moves(moves: Sequence[MoveView], more: Sequence[MoveView]) -> list[MoveView]:
-    """The moves of two pages, equal ones grouped."""
-    groups: dict[tuple[ReleasePoint, ReleasePoint], MoveView] = {}
-    for move in (*moves, *more):
-        key = move.before, move.after
-        known = groups.get(key)
-        if known is None:
-            groups[key] = move
-        else:
-            groups[key] = MoveView(*key, [*known.nodes, *move.nodes][:NAMES_SHOWN], known.count + move.count)
-    return sorted(groups.values(), key=lambda move: (-move.count, move.nodes))
 
 
 def _await_staged(client: Client, targets: TargetsBody, wait_s: float) -> None:
@@ -239,15 +210,14 @@ def _print_preview(args: argparse.Namespace, view: PreviewView) -> int:
     return 0
 
 
-def _print_result(args: argparse.Namespace, result: ReleaseDone, verb: str) -> int:
+def _print_result(args: argparse.Namespace, result: ReleaseDone, kind: str) -> int:
     if args.json:
         print_json(msgspec.to_builtins(result))
     else:
         _print_moves(result.moves)
         _print_skipped(result.left_out)
-        print(
-            f"{_nodes(len(result.released))} {verb}, {len(result.unchanged)} unchanged, {len(result.left_out)} skipped"
-        )
+        counts = f"{len(result.unchanged)} unchanged, {len(result.left_out)} skipped"
+        print(f"{_nodes(len(result.released))} {DONE[kind]}, {counts}")
         for pending in result.pending:
             people = "1 other person" if pending.needed == 1 else f"{pending.needed} other people"
             print(

@@ -16,6 +16,7 @@ LIMIT = 20
 # Nodes whose history one command shows.
 MAX_NODES = 100
 SERVED = "served"
+ROLLBACK = "rollback"
 
 
 def configure_release_list(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -44,7 +45,7 @@ def _list_all(args: argparse.Namespace) -> int:
 
 
 def _row(release: ReleaseView) -> tuple[object, ...]:
-    what = f"rollback to {release.to}" if release.to else release.kind
+    what = f"{release.kind} {'to' if release.kind == ROLLBACK else 'of'} {release.to}" if release.to else release.kind
     if release.finished_at is None:
         what += ", unfinished"
     code = ", ".join(_code(code) for code in release.code[:2]) + (", …" if len(release.code) > 2 else "")

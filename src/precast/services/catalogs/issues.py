@@ -30,5 +30,5 @@ NOT_CONTINUED = Issue(
     "RELEASE-004",
     Kind.CONFLICT,
     "{kind} {number} cannot be continued: {reason}",
-    "see `precast release list`, and begin another one",
+    "`precast release list` shows its targets; if it is finished, all of its nodes are done",
 )

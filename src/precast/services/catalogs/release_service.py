@@ -26,7 +26,7 @@ from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.wire.catalogs.bodies import PendingApproval, ReleaseBody, ReleaseDone, RollbackBody
 from precast.wire.catalogs.release_points import Point, parse_point
-from precast.wire.nodes.bodies import TargetsBody
+from precast.wire.nodes.bodies import TargetsAnswer, TargetsBody
 
 
 class ReleaseService:
@@ -52,7 +52,7 @@ class ReleaseService:
         """
         texts.check("the reason", body.why)
         requested_by = Participant(actor, "", (), token)
-        page = await self._targets.resolve_page(body.nodes, body.after)
+        page, targets = await self._read_page(body)
         names = [row.name for row in page.nodes]
         is_only, is_last = page.after is None and not body.after, page.after is None
         done = await self._database.write_alone(self._release, names, body, requested_by, is_only, is_last)
@@ -61,7 +61,6 @@ class ReleaseService:
             if waiting:
                 pending = await self._database.write_alone(self._request, waiting, body, requested_by)
                 done = msgspec.structs.replace(done, pending=pending)
-        targets = await self._count_targets(body.nodes, names, is_only) if not body.after else 0
         return msgspec.structs.replace(done, after=page.after, targets=targets)
 
     async def rollback(self, body: RollbackBody, actor: str) -> ReleaseDone:
@@ -71,27 +70,41 @@ class ReleaseService:
         """
         texts.check("the reason", body.why)
         point = parse_point(body.to) if body.to else None
-        page = await self._targets.resolve_page(body.nodes, body.after)
+        page, targets = await self._read_page(body)
         names = [row.name for row in page.nodes]
         is_last = page.after is None
         done = await self._database.write_alone(self._roll_back, names, body, point, actor, is_last)
-        targets = await self._count_targets(body.nodes, names, is_last) if not body.after else 0
         return msgspec.structs.replace(done, after=page.after, targets=targets)
 
-    async def _count_targets(self, targets: TargetsBody, names: Sequence[str], is_only: bool) -> int:
-        return len(names) if is_only else len((await self._targets.resolve(targets)).names)
+    async def _read_page(self, body: ReleaseBody | RollbackBody) -> tuple[TargetsAnswer, int]:
+        """The nodes of a page, and with the first page the number of all targets.
+
+        They are counted before the page is changed, because the change may decide which nodes the targets match. Nodes that were purged
+        since a release began do not prevent its end.
+        """
+        is_continued = body.release is not None
+        page = next_ = await self._targets.resolve_page(body.nodes, body.after, may_be_gone=is_continued)
+        if body.after:
+            return page, 0
+        count = len(page.nodes)
+        while next_.after is not None:
+            next_ = await self._targets.resolve_page(body.nodes, next_.after, may_be_gone=True)
+            count += len(next_.nodes)
+        return page, count
 
     def _release(
         self, names: Sequence[str], body: ReleaseBody, requested_by: Participant, is_only: bool, is_last: bool
     ) -> Transaction[ReleaseDone]:
         # The lock keeps decisions and other releases away from these nodes until the commit: what is read here is what will be served.
         yield from self._catalogs.staged.lock_chains(names)
-        known = yield from self._find_done(RELEASE, body, "", names)
+        known = yield from self._find_done(RELEASE, body, body.version or "", names)
         selection = yield from select_staged(
             self._catalogs, [name for name in names if name not in known], body.version
         )
         free, bound = yield from self._approved.split_by_approval(selection)
-        cause = ReleaseCause(requested_by.actor, body.why, targets=_encode(body.nodes), number=body.release)
+        cause = ReleaseCause(
+            requested_by.actor, body.why, targets=_encode(body.nodes), point=body.version or "", number=body.release
+        )
         stored = yield from self._releases.release_staged(free, cause)
         pending: list[PendingApproval] = []
         if is_only:
@@ -109,7 +122,7 @@ class ReleaseService:
         """Yield the nodes of all pages whose release needs approval."""
         after: str | None = ""
         while after is not None:
-            page = await self._targets.resolve_page(body.nodes, after)
+            page = await self._targets.resolve_page(body.nodes, after, may_be_gone=True)
             names = [row.name for row in page.nodes]
             for name in await self._database.read(self._filter_guarded, names, body.version):
                 yield name

@@ -23,8 +23,8 @@ VERSIONS_LOGGED = 20
 
 
 class ReleaseCause(NamedTuple):
-    """Who releases, and why; the targets of the request, and where a rollback goes to; and the request with the people who approved it,
-    if it needed approval. `number` continues an entry of the log."""
+    """Who releases, and why; the targets of the request, and where a rollback goes to, or the version that a release is limited to; and
+    the request with the people who approved it, if it needed approval. `number` continues an entry of the log."""
 
     actor: str
     why: str

@@ -42,6 +42,7 @@ def select_rollback(
     if point is None:
         yield from _step_back(catalogs, guarded, selection)
         return selection
+    point = yield from _distinguish(catalogs, point)
     found = yield from _find_point(catalogs, list(served), point)
     for name, release in served.items():
         step = found.get(name)
@@ -77,11 +78,18 @@ def _step_back(catalogs: Catalogs, guarded: set[str], selection: RollbackSelecti
         wanted = further
 
 
+def _distinguish(catalogs: Catalogs, point: Point) -> Transaction[Point]:
+    """A number that no release has is the beginning of a commit, if it is long enough. Raises NotFoundError RELEASE-005."""
+    if not isinstance(point, ReleaseNumber) or (yield from catalogs.log.find(point.number)) is not None:
+        return point
+    if point.commit is None:
+        raise issues.NO_SUCH_RELEASE.error(number=point.number)
+    return point.commit
+
+
 def _find_point(catalogs: Catalogs, names: Sequence[str], point: Point) -> Transaction[dict[str, ReleaseStep]]:
     match point:
         case ReleaseNumber(number):
-            if (yield from catalogs.log.find(number)) is None:
-                raise issues.NO_SUCH_RELEASE.error(number=number)
             return (yield from catalogs.released.find_of_release(names, number))
         case CodeBeginning(beginning):
             return (yield from catalogs.released.find_of_commit(names, beginning))

@@ -76,19 +76,21 @@ class TargetService:
         self._nodes = nodes
         self._clock = clock
 
-    async def resolve_page(self, body: TargetsBody, after: str = "") -> TargetsAnswer:
-        """Return the first matching nodes that follow a name.
+    async def resolve_page(self, body: TargetsBody, after: str = "", *, may_be_gone: bool = False) -> TargetsAnswer:
+        """Return the first matching nodes that follow a name. With `may_be_gone`, names that no longer exist match no node.
 
-        Raises InputError for invalid targets, NotFoundError NODE-001 for an unknown name, TARGET-007 if no node matches.
+        Raises InputError for invalid targets; without `may_be_gone`, NotFoundError NODE-001 for an unknown name, and TARGET-007 if no
+        node matches.
         """
         selection = parse_targets(body)
-        await self._check_names(selection)
+        if not may_be_gone:
+            await self._check_names(selection)
         nodes: list[KnownNode] = []
         async for node in self.find(selection, after):
             nodes.append(node)
             if len(nodes) == MAX_ANSWER:
                 return TargetsAnswer([node.row for node in nodes], selection.is_claim, nodes[-1].name)
-        if not nodes and not after:
+        if not nodes and not after and not may_be_gone:
             raise issues.NO_MATCHING_NODES.error(
                 what="there are no nodes" if selection.term is None else "no node matches these targets"
             )

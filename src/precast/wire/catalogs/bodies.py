@@ -8,6 +8,9 @@ import msgspec
 from precast.wire.nodes.bodies import TargetsBody
 from precast.wire.reports.records import Timestamp
 
+# The number of a release in the log.
+LogNumber = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
 
 class ProblemView(msgspec.Struct, frozen=True):
     """A problem of a catalog that does not prevent its release: the code of the issue, its text and its hint."""
@@ -127,13 +130,14 @@ class ReadinessView(msgspec.Struct, frozen=True):
 class ReleaseBody(msgspec.Struct, frozen=True):
     """Release the staged catalogs of nodes; if a version is given, only those staged with this version of the environment.
 
-    One request releases a page of nodes. The next one sends `release` and `after` of the answer back.
+    One request releases a page of nodes. The next one sends `release` and `after` of the answer back. Without `after`, `release`
+    continues a release that was interrupted, from its first node on.
     """
 
     nodes: TargetsBody
-    version: str | None = None
+    version: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     why: str = ""
-    release: int | None = None
+    release: LogNumber | None = None
     after: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
 
@@ -146,7 +150,7 @@ class RollbackBody(msgspec.Struct, frozen=True):
     nodes: TargetsBody
     why: str = ""
     to: Annotated[str, msgspec.Meta(max_length=200)] = ""
-    release: int | None = None
+    release: LogNumber | None = None
     after: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
 
@@ -204,7 +208,10 @@ class CodeView(msgspec.Struct, frozen=True):
 
 
 class ReleaseView(msgspec.Struct, frozen=True):
-    """A release or rollback over the fleet. It is unfinished while `finished_at` is absent: then some of its nodes are not done."""
+    """A release or rollback over the fleet. It is unfinished while `finished_at` is absent: then some of its nodes are not done.
+
+    `to` is where a rollback goes, or the version that a release is limited to; empty without one.
+    """
 
     release: int
     kind: str

@@ -13,17 +13,20 @@ import msgspec
 from precast.boot import downloads
 from precast.boot.capabilities import Capability
 from precast.boot.modules import registry, user_entries
-from precast.boot.modules.schema import Finding
 from precast.boot.userdata import reader
 from precast.boot.userdata.documents import Script, UserData
 
 
 class Configuration(NamedTuple):
-    """The configuration that modules read: every value has the type that its module declares."""
+    """The configuration that modules read: every value has the type that its module declares.
+
+    `rejected` says what of the user data and vendor data is invalid and was left out, `findings` what else is wrong.
+    """
 
     config: Mapping[str, Any] = {}
     scripts: Sequence[Script] = ()
     findings: Sequence[str] = ()
+    rejected: Sequence[str] = ()
 
     def encoded(self) -> bytes:
         """Encode it for the state directory. It may contain secrets, so only root may read the file."""
@@ -51,7 +54,14 @@ def make(
     known = registry.list_schemas()
     whole = reader.combine(user, vendor, {key: value for key, value in base.items() if key in known})
     config, findings = registry.clean(whole.config)
-    return Configuration(config, whole.scripts, [_sentence(finding) for finding in (*whole.findings, *findings)])
+    findings = [*whole.findings, *findings]
+    # An invalid value of the image alone is nothing that somebody requested for this machine.
+    requested = user.config.keys() | vendor.config.keys()
+    rejected = [
+        finding for finding in findings if not finding.is_warning and (not finding.path or finding.path[0] in requested)
+    ]
+    others = [finding for finding in findings if finding not in rejected]
+    return Configuration(config, whole.scripts, list(map(str, others)), list(map(str, rejected)))
 
 
 def read_system(root: Path) -> dict[str, str]:
@@ -94,7 +104,3 @@ def _read_launch_index(metadata: Mapping[str, Any]) -> int | None:
         if text.isascii() and text.isdigit():
             return int(text[:9])
     return None
-
-
-def _sentence(finding: Finding) -> str:
-    return str(finding)

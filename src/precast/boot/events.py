@@ -70,9 +70,12 @@ class CapabilitySettled(Event, frozen=True, tag="settled"):
 
 
 class ConfigurationMade(Event, frozen=True, tag="configured"):
+    """The configuration, with the values and parts of the user data that are invalid and were left out in `rejected`."""
+
     instance_id: str
     module_runs: int
     findings: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
 
 
 class ModuleLeftOut(Event, frozen=True, tag="left_out"):

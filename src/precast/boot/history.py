@@ -128,6 +128,7 @@ class BootHistory:
         self.stages: list[str] = []
         self.instance_id = ""
         self.findings: tuple[str, ...] = ()
+        self.rejected: tuple[str, ...] = ()
         self.configured_s: float | None = None
         self.is_finished = False
         self._is_stage_complete = False
@@ -147,7 +148,8 @@ class BootHistory:
                 self.stages.append(event.stage)
                 self.is_finished = self._is_stage_complete = False
             case events.ConfigurationMade():
-                self.configured_s, self.instance_id, self.findings = at_s, event.instance_id, event.findings
+                self.configured_s, self.instance_id = at_s, event.instance_id
+                self.findings, self.rejected = event.findings, event.rejected
                 self.module_runs.pop(CONFIGURATION, None)  # an earlier stage could not make it yet
             case events.StageFinished():
                 self.is_finished, self._is_stage_complete = True, event.is_complete
@@ -219,5 +221,7 @@ class BootHistory:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the latest stage ended with everything that was due, and no module run of any stage failed or was cut off."""
-        return self._is_stage_complete and not any(run.is_incomplete for run in self.module_runs.values())
+        """Whether the latest stage ended with everything that was due, no module run of any stage failed or was cut off, and the
+        user data was carried out as a whole."""
+        is_any_incomplete = any(run.is_incomplete for run in self.module_runs.values())
+        return self._is_stage_complete and not is_any_incomplete and not self.rejected

@@ -92,7 +92,9 @@ class Boot:
         self._began_s = parts.clock.monotonic_s()
 
     async def run(self) -> bool:
-        """Run to the end; True if every due module ran and none failed. Raises ConflictError BOOT-001, UnavailableError BOOT-002.
+        """Run to the end; True if every due module ran, none failed, and nothing of the user data was rejected.
+
+        Raises ConflictError BOOT-001, UnavailableError BOOT-002.
 
         Cancelling stops the sources; a running module runs to its end. What has begun is in the state, so the next boot resumes.
         """
@@ -225,8 +227,10 @@ class Boot:
         return Outcome.SUCCESS
 
     def _note_plan(self, left_out: Sequence[tuple[ModuleRun, NotDue]]) -> None:
-        now_s, findings, config = self._now_s(), tuple(self._configuration.findings), self._configuration.config
-        self._note(events.ConfigurationMade(now_s, self._identity.instance_id, len(self._module_runs), findings))
+        now_s, made, config = self._now_s(), self._configuration, self._configuration.config
+        count, findings, rejected = len(self._module_runs), tuple(made.findings), tuple(made.rejected)
+        self._note(events.ConfigurationMade(now_s, self._identity.instance_id, count, findings, rejected))
+        self._has_failed |= bool(rejected)
         for module_run, not_due in left_out:
             if not_due.is_noticed_now:
                 self._note_end(module_run, ModuleRunEnd(not_due.result, not_due.reason))

@@ -131,6 +131,49 @@ def test_line_of_mounts_that_is_not_written_shows_in_the_status_and_the_exit_cod
     assert "warning: bogus_key: is not a known key" in status.stdout
 
 
+def test_value_that_is_not_carried_out_shows_in_the_status_and_the_exit_code(root: Path) -> None:
+    (root / SEED / "user-data").write_text(
+        "#cloud-config\nssh_pwauth: [maybe]\nbogus_key: 1\nwrite_files: [{path: /etc/x, content: y}, {content: nowhere}]\n"
+    )
+    done = precast("run", "--root", str(root))
+    assert done.returncode == 1
+    assert (root / "etc/x").read_text() == "y"
+    status = precast("status", "--root", str(root))
+    assert status.returncode == 1
+    for said in (done.stdout, status.stdout):
+        assert "not carried out: ssh_pwauth: must be " in said
+        assert "not carried out: write_files[1]: lacks path" in said
+        assert "warning: bogus_key: is not a known key" in said
+    told = json.loads(precast("status", "--root", str(root), "--json").stdout)
+    assert (told["complete"], len(told["rejected"]), len(told["findings"])) == (False, 2, 1)
+
+
+@pytest.mark.parametrize("data", ["#cloud-config\nruncmd: [\n", "no known kind\n", "#include\nhttp://127.0.0.1:9/x\n"])
+def test_part_that_cannot_be_read_shows_in_the_status_and_the_exit_code(root: Path, data: str) -> None:
+    (root / SEED / "user-data").write_text(data)
+    assert precast("run", "--root", str(root)).returncode == 1
+    status = precast("status", "--root", str(root))
+    assert status.returncode == 1
+    assert "not carried out: user-data" in status.stdout
+
+
+def test_key_that_is_only_unknown_or_not_supported_is_a_warning(root: Path) -> None:
+    (root / SEED / "user-data").write_text("#cloud-config\nbogus_key: 1\nchef: {run_list: []}\n")
+    done = precast("run", "--root", str(root))
+    assert done.returncode == 0, done.stdout
+    assert "not carried out" not in done.stdout
+    assert precast("status", "--root", str(root)).returncode == 0
+
+
+def test_invalid_value_of_the_image_is_a_warning(root: Path) -> None:
+    (root / "etc/cloud").mkdir(parents=True, exist_ok=True)
+    (root / "etc/cloud/cloud.cfg").write_text("manage_etc_hosts: [wrong]\n")
+    (root / SEED / "user-data").write_text("#cloud-config\nwrite_files: [{path: /etc/x, content: y}]\n")
+    done = precast("run", "--root", str(root))
+    assert done.returncode == 0, done.stdout
+    assert "warning: manage_etc_hosts: must be " in done.stdout
+
+
 def test_run_with_given_user_data_asks_no_source_for_it(root: Path) -> None:
     done = precast(
         "run",

@@ -39,7 +39,7 @@ def test_everything_wrong_is_told_with_its_place_and_a_hint() -> None:
         (2, 1, True, "did you mean hostname?"),
         (5, 5, True, "did you mean ssh_authorized_keys?"),
         (6, 5, False, ""),
-        (7, 5, False, "add name:"),
+        (7, 5, True, "add name:"),
         (8, 1, False, "begin each element with a dash"),
     ]
     assert [each[:3] for each in problems[5:]] == [(9, 30, False), (9, 63, False), (10, 1, True)]

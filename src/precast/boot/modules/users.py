@@ -77,7 +77,7 @@ class _ListedUser(Fields):
             return cleaned
         if value.get("name") is None:
             consequence = ", so it changes the default user" if cleaned else ""
-            findings.append(Finding(path, f"lacks name{consequence}", "add name:"))
+            findings.append(Finding(path, f"lacks name{consequence}", "add name:", bool(cleaned)))
         return INVALID if value.get("name") is not None or not cleaned else cleaned
 
 

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--all", action="store_true", help="also print modules that had nothing to do")
     run.add_argument("--json", action="store_true", help="print one JSON document")
-    declare_exits(run, {INCOMPLETE: "a module failed, was cut off, or could not start"})
+    declare_exits(run, {INCOMPLETE: "a module failed, was cut off, or could not start, or user data was invalid"})
     run.set_defaults(run=_run)
     summary = "probe the data sources, and show which are available"
     sources = commands.add_parser("sources", help=summary, description=summary)

@@ -57,7 +57,7 @@ def _lines(event: AnyEvent, history: BootHistory) -> list[str]:
         case events.SourceAnswered():
             return [f"source {event.source}: {history.sources[event.source].words}"]
         case events.ConfigurationMade():
-            return [f"warning: {finding}" for finding in event.findings]
+            return _describe_findings(event)
         case events.ModuleLeftOut():
             return [f"{event.module_run}: not run: {event.reason}"]
         case events.ModuleEnded():
@@ -70,6 +70,13 @@ def _lines(event: AnyEvent, history: BootHistory) -> list[str]:
             ]
         case _:
             return []
+
+
+def _describe_findings(made: events.ConfigurationMade | BootHistory) -> list[str]:
+    return [
+        *(f"not carried out: {text}" for text in made.rejected),
+        *(f"warning: {text}" for text in made.findings),
+    ]
 
 
 def _summary(history: BootHistory, is_all: bool = False) -> str:
@@ -98,8 +105,8 @@ def print_status(history: BootHistory, is_json: bool) -> None:
         print(f"booted {began.began_at}, stages: {', '.join(history.stages)}")
     if (identity := history.identity) is not None:
         print(f"identity: {identity.name} ({visible(identity.origin)})")
-    for finding in history.findings:
-        print(visible(f"warning: {finding}"))
+    for line in _describe_findings(history):
+        print(visible(line))
     for module_run in history.notable_runs:
         print(visible(f"{module_run.name}: {module_run.words}"))
         for warning in module_run.warnings:
@@ -121,8 +128,8 @@ def print_explanation(history: BootHistory, names: Sequence[str], is_json: bool)
     for name in everything:
         if _is_named(name, names):
             _explain(history, name)
-    for finding in history.findings if not names else ():
-        print(visible(f"warning: {finding}"))
+    for line in _describe_findings(history) if not names else ():
+        print(visible(line))
 
 
 def _is_named(name: str, names: Sequence[str]) -> bool:
@@ -225,6 +232,7 @@ def as_json(history: BootHistory) -> dict[str, Any]:
             for module_run in history.module_runs.values()
         ],
         "findings": list(history.findings),
+        "rejected": list(history.rejected),
     }
 
 

@@ -226,8 +226,8 @@ def test_entry_without_a_name_changes_the_default_user_and_is_reported(root: Pat
     ran = scratch.run({"users": [{"ssh_authorized_keys": [KEY]}, {"snapuser": "a@b"}]}, root, only=("users",))
     assert list(ids(root)) == ["debian"]
     assert (root / "home/debian/.ssh/authorized_keys").read_text() == f"{KEY}\n"
-    assert [finding.text for finding in ran.findings] == [
-        "lacks name, so it changes the default user", "is not supported", "lacks name",
+    assert [(finding.text, finding.is_warning) for finding in ran.findings] == [
+        ("lacks name, so it changes the default user", True), ("is not supported", True), ("lacks name", False),
     ]  # fmt: skip
 
 

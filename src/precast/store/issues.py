@@ -181,7 +181,7 @@ NOT_EMPTY = Issue(
     "STORE-034",
     Kind.CONFLICT,
     "the database {location} already holds data ({table})",
-    "restore into a new, empty database",
+    "restore into a new, empty database, or only the keys with --only-keys",
 )
 
 UNKNOWN_KIND = Issue(

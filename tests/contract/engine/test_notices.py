@@ -6,11 +6,13 @@ import logging
 import pytest
 
 from precast.base.errors import ConflictError, PrecastError
+from precast.base.ids import CountedIds
 from precast.store import issues
 from precast.store.engine.database import Database
 from precast.store.engine.group_commit import GroupCommit
 from precast.store.engine.interface import DatabaseFailed, Engine, TransactionResult
 from precast.store.engine.query import Notice, Query, Transaction
+from precast.store.identity.audit import AuditLog
 
 READ = Query("test.read", "SELECT 1")
 
@@ -34,6 +36,18 @@ async def test_notice_of_a_commit_is_logged_once_and_of_a_failed_one_not_at_all(
     # One of a group fails, so the others are committed again, in other groups.
     await asyncio.gather(*(database.write(note, f"stored {number}") for number in range(5)), fail())
     assert sorted(caplog.messages) == [f"stored {number}" for number in range(5)]
+
+
+async def test_words_of_a_command_and_parameters_of_classes_are_in_the_audit_log_alone(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "precast.changes")
+    log = AuditLog(database, CountedIds())
+    detail = {"argv": ["mysql", "-pgeheim"], "after": {"parameters": {"password": "geheim"}}, "run": "r1", "count": 0}
+    await database.write(lambda: log.add("person:ann", "command.run", "web1", why="a test", **detail))
+    assert caplog.messages == ["person:ann command.run web1 why=a test run=r1 count=0"]
+    (entry,) = await log.read_latest()
+    assert entry.detail == {**detail, "why": "a test"}
 
 
 class FailingEngine:

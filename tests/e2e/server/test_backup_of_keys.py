@@ -1,15 +1,31 @@
 """The keys of a site in its backup: always encrypted, never left out silently, never of another site, restored for their owners."""
 
 import json
+import os
+import re
+import secrets
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from precast.store.engine.location import SqliteLocation
 from tests.e2e.identity.separate_signer import SERVER_UID, SIGNER_UID, as_user, missing_tools, separate_site
-from tests.e2e.precast_command import assert_fine, assert_refused, contents, names_in
+from tests.e2e.precast_command import (
+    DEADLINE_S,
+    assert_fine,
+    assert_refused,
+    contents,
+    environment,
+    names_in,
+    start,
+)
 from tests.e2e.precast_server import Server, precast, running
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "howto" / "back-up-and-restore.md"
 
 
 @pytest.fixture
@@ -96,6 +112,80 @@ def test_damaged_backup_with_keys_leaves_nothing_behind(site: Server, tmp_path: 
     words = ("db", "restore", "--data", place / "data", file, "--identity", tmp_path / "key")
     assert_refused(precast(*words), 64, "STORE-033")
     assert names_in(place) == []
+
+
+def test_damage_that_is_found_after_the_keys_were_read_leaves_nothing_behind(site: Server, tmp_path: Path) -> None:
+    recipient, file, place = recipient_in(tmp_path), tmp_path / "backup", tmp_path / "place"
+    with (site.data / "signer/log.jsonl").open("ab") as log:
+        log.write(secrets.token_bytes(3_000_000))
+    assert_fine(precast("db", "backup", "--data", site.data, "--recipient", recipient, file))
+    file.write_bytes(file.read_bytes()[:-1])
+    place.mkdir()
+    words = ("db", "restore", "--data", place / "data", file, "--identity", tmp_path / "key")
+    for more in ((), ("--only-keys",)):
+        assert_refused(precast(*words, *more), 64, "STORE-033")
+        assert names_in(place) == []
+
+
+def test_restore_that_was_killed_is_repeated_or_completed(site: Server, tmp_path: Path) -> None:
+    recipient, file, pipe, new = (recipient_in(tmp_path), *(tmp_path / name for name in ("backup", "pipe", "new")))
+    with (site.data / "signer/log.jsonl").open("ab") as log:
+        log.write(secrets.token_bytes(1_000_000))
+    assert_fine(precast("db", "backup", "--data", site.data, "--recipient", recipient, file))
+    options: list[str | Path] = ["--data", new, "--identity", tmp_path / "key"]
+    os.mkfifo(pipe)
+    killed = start("restore", pipe, *options)
+    with pipe.open("wb", buffering=0) as slowly:
+        slowly.write(file.read_bytes()[:-1])
+        deadline = time.monotonic() + DEADLINE_S
+        while not list(new.glob(".precast-*/key.pem")):  # it has begun to write keys
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        killed.kill()
+        killed.communicate(timeout=DEADLINE_S)
+    assert not any((new / name).exists() for name in ("precast.db", "authority", "signer"))
+    assert_fine(precast("db", "restore", *options, file))
+    assert files_in(new) == files_in(site.data)
+    # As if it had been killed later: the database is there, its keys are not.
+    shutil.rmtree(new / "authority")
+    shutil.rmtree(new / "signer")
+    again = precast("db", "restore", *options, file)
+    assert_refused(again, 73, "STORE-034")
+    assert "--only-keys" in again.err
+    only = precast("db", "restore", *options, "--only-keys", file)
+    assert_fine(only)
+    assert re.fullmatch(rf"restored into {re.escape(str(new))}: \d+ files of keys\n", only.out)
+    assert files_in(new) == files_in(site.data)
+
+
+def test_text_that_begins_as_an_encrypted_file_is_not_called_one(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("a text\n")
+    assert_refused(precast("db", "restore", "--data", tmp_path / "new", tmp_path / "text"), 64, "STORE-033")
+
+
+@pytest.mark.needs("age")
+def test_keys_alone_are_read_as_the_how_to_says_also_without_precast(site: Server, tmp_path: Path) -> None:
+    recipient = recipient_in(tmp_path)
+    (tmp_path / "key").rename(tmp_path / "backup.key")
+    file = tmp_path / "monday.backup"
+    assert_fine(precast("db", "backup", "--data", site.data, "--recipient", recipient, file))
+    section = PAGE.read_text(encoding="utf-8").split("\n## Get only the keys\n")[1].split("\n## ")[0]
+    (program,) = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    (tmp_path / "keys.py").write_text(program)
+    commands = re.findall(r"^# (.*)$", section, re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["precast", "age"]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for command in commands:
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", command],
+            cwd=tmp_path,
+            env=environment({"PATH": path}),
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+        )
+        assert (done.returncode, done.stderr) == (0, ""), command
+    assert files_in(tmp_path / "emergency") == files_in(tmp_path) == files_in(site.data)
 
 
 def test_keys_alone_are_restored_beside_a_database_that_other_tools_restored(site: Server, tmp_path: Path) -> None:

@@ -161,6 +161,26 @@ def test_backup_onto_a_full_disk_is_reported_and_leaves_nothing(tmp_path: Path) 
     assert_refused(ran, 75, "STORE-031", "No space left on device")
 
 
+@pytest.mark.needs("unshare")
+def test_restore_onto_a_full_disk_is_reported_in_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+    disk, source = tmp_path / "disk", SqliteLocation(tmp_path / "precast.db")
+    disk.mkdir()
+    alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c"]
+    mount = 'mount -t tmpfs -o size=2m tmpfs "$1"'
+    if subprocess.run([*alone, mount, "sh", disk], capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here, not even in a namespace")
+    make(source.path)
+    fill(source)
+    execute(source, "UPDATE stream_record SET body = randomblob(30000)")
+    back_up(source.path, tmp_path / "backup")
+    script = f'{mount} && shift && "$@"; code=$?; ls -A "$0" >&2; exit $code'
+    words = [PRECAST, "db", "restore", str(tmp_path / "backup"), "--database", f"{disk}/precast.db"]
+    done = subprocess.run(
+        [*alone, script, str(disk), str(disk), *words], capture_output=True, check=False, env=environment()
+    )
+    assert_refused(CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode()), 75, "STORE-006")
+
+
 # servers
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import math
 import os
 import secrets
 import stat
@@ -74,7 +75,12 @@ async def back_up(args: argparse.Namespace) -> int:
                 keys.refuse_other_site(database.location, known)
         lock = _find_lock(args, is_needed=keys is not None)
         content = await backup.take(database, args.file, lock, keys, _database_owner(at, settings))
-    _print_content(args, f"{args.file} contains", content, is_encrypted=lock is not None)
+    size_bytes, is_encrypted = args.file.stat().st_size, lock is not None
+    if args.json:
+        print_json({**_as_json(content), "bytes": size_bytes, "is_encrypted": is_encrypted})
+    else:
+        state = "encrypted" if is_encrypted else "not encrypted"
+        print(f"{args.file}: {_summarise(content)}, {_format_size(size_bytes)}, {state}")
     return 0
 
 
@@ -82,8 +88,10 @@ async def restore(args: argparse.Namespace) -> int:
     settings = load_settings(ServerSettings, args).values
     opener, target = _find_opener(args), location.parse(settings.location)
     place = KeyPlace(_keys_place(settings), takes_keys=not args.without_keys)
+    restored_into: Location | Path = target
     with place.filling():
         if args.only_keys:
+            restored_into = _keys_place(settings)
             content = backup.restore_keys(args.file, opener, place)
             if not content.files:
                 raise identity_issues.NO_KEYS_IN_BACKUP.error(path=args.file)
@@ -93,7 +101,10 @@ async def restore(args: argparse.Namespace) -> int:
                     content = await backup.restore(database, args.file, opener, place)
                 if place.database_owner is not None and draft is not target and isinstance(draft, SqliteLocation):
                     os.chown(draft.path, *place.database_owner)
-    _print_content(args, f"restored into {target}:", content)
+    if args.json:
+        print_json(_as_json(content))
+    else:
+        print(f"restored into {restored_into}: {_summarise(content)}")
     return 0
 
 
@@ -188,13 +199,29 @@ def _made_directory(settings: ServerSettings, target: Location, place: KeyPlace)
         raise
 
 
-def _print_content(
-    args: argparse.Namespace, what: str, content: backup.Content, *, is_encrypted: bool | None = None
-) -> None:
-    if args.json:
-        encryption = {} if is_encrypted is None else {"is_encrypted": is_encrypted}
-        print_json({"tables": content.counts, "keys": content.files, **encryption})
-        return
-    filled = [f"{count} {table}" for table, count in content.counts.items() if count]
-    keys = [f"{len(content.files)} files of keys"] if content.files else []
-    print(what, ", ".join([*filled, *keys]) or "no rows")
+def _as_json(content: backup.Content) -> dict[str, object]:
+    return {"tables": content.counts, "keys": content.files}
+
+
+def _summarise(content: backup.Content) -> str:
+    """The contents in a few words; JSON has the count of each table."""
+    keys = _count(len(content.files), "file of keys", "files of keys") if content.files else "no keys"
+    if not content.counts:
+        return keys
+    named = [
+        _count(content.counts[table], *words)
+        for table, words in (
+            ("node", ("node", "nodes")),
+            ("report", ("report", "reports")),
+            ("audit", ("audit entry", "audit entries")),
+        )
+    ]
+    return f"{_count(sum(content.counts.values()), 'row', 'rows')} ({', '.join(named)}), {keys}"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _format_size(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:.1f} MB" if size_bytes >= 1_000_000 else f"{math.ceil(size_bytes / 1000)} kB"

@@ -160,7 +160,10 @@ IS_ENCRYPTED = Issue(
     "`precast ca encrypt` and `precast ca decrypt` change that",
 )
 BAD_PASSPHRASE = Issue(
-    "CA-038", Kind.UNAVAILABLE, "cannot get the passphrase from {source}: {reason}", "correct the signer's settings"
+    "CA-038",
+    Kind.UNAVAILABLE,
+    "cannot get the passphrase from {source}: {reason}",
+    "correct the file or the command; for the signer, `passphrase_file` or `key_command` in its settings",
 )
 WRONG_PASSPHRASE = Issue(
     "CA-037", Kind.UNAVAILABLE, "the passphrase does not decrypt {path}", "check `passphrase_file` or `key_command`"
@@ -206,6 +209,12 @@ KEYS_CHANGED = Issue(
 )
 NO_KEYS_IN_BACKUP = Issue(
     "CA-049", Kind.NOT_FOUND, "{path} contains no keys", "use a backup that was taken without --without-keys"
+)
+KEYS_UNWRITABLE = Issue(
+    "CA-050",
+    Kind.UNAVAILABLE,
+    "cannot write the keys of this site into {place}: {reason}",
+    "check the directory and the free space, then restore again (--only-keys if the database is restored already)",
 )
 BAD_PLACE = Issue(
     "AUTH-008",

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 
 import msgspec
 
-from precast.base.encryption.files import DecryptedReader, DecryptionError, EncryptedWriter, WrongKeyError
+from precast.base.encryption.files import MAGIC, DecryptedReader, DecryptionError, EncryptedWriter, WrongKeyError
 from precast.base.encryption.keys import Lock, Opener
 from precast.base.files import new_file
 from precast.store import issues
@@ -26,8 +26,6 @@ FORMAT = 1
 # No page is nearly this large; a greater length means that the file is damaged.
 MAX_FRAME_BYTES = 256 * 1024 * 1024
 PART_BYTES = 1024 * 1024
-# An encrypted file begins with the name of its format, a compressed one with the bytes 1f 8b.
-_FIRST_OF_ENCRYPTED = b"a"
 
 
 class Header(msgspec.Struct, frozen=True, tag="header"):
@@ -110,9 +108,14 @@ def is_encrypted(path: Path) -> bool:
         if not path.is_file():
             return False
         with path.open("rb") as file:
-            return file.read(1) == _FIRST_OF_ENCRYPTED
+            return _begins_encrypted(file.read(len(MAGIC)))
     except OSError:
         return False
+
+
+def _begins_encrypted(data: bytes) -> bool:
+    """Whether these first bytes, of which a pipe may not have sent all, are those of an encrypted file."""
+    return bool(data) and MAGIC.startswith(data[: len(MAGIC)])
 
 
 @contextlib.contextmanager
@@ -125,7 +128,7 @@ def opened_backup(path: Path, opener: Opener | None) -> Iterator[Iterator[Frame]
     try:
         with path.open("rb") as raw:
             compressed: BinaryIO = raw
-            if raw.peek(1)[:1] == _FIRST_OF_ENCRYPTED:
+            if _begins_encrypted(raw.peek(len(MAGIC))):
                 if opener is None:
                     raise issues.BACKUP_ENCRYPTED.error(path=path)
                 compressed = cast("BinaryIO", io.BufferedReader(DecryptedReader(raw, opener)))
@@ -156,15 +159,21 @@ def _read_frames(file: BinaryIO, path: Path) -> Iterator[Frame]:
         raise issues.BACKUP_BROKEN.error(path=path, reason="it does not begin with the header of a backup")
     if header.format != FORMAT:
         raise issues.BACKUP_BROKEN.error(path=path, reason=f"its format {header.format} is not known to this program")
+    if header.schema < 1 or not 0 <= header.fence < 2**63:
+        raise issues.BACKUP_BROKEN.error(path=path, reason="its header has an impossible number")
     yield header
     counts, sizes = {table.name: 0 for table in TABLES}, dict[str, int]()
     while isinstance(frame := _read_frame(file, path), Page | FilePart):
         if isinstance(frame, FilePart):
-            if frame.offset != sizes.get(frame.name, 0):
-                raise issues.BACKUP_BROKEN.error(path=path, reason=f"a part of {frame.name} is missing")
+            if frame.offset != sizes.get(frame.name, 0) or (frame.offset == 0 and frame.name in sizes):
+                reason = f"a part of the file {frame.name[:200]!r} is missing or repeated"
+                raise issues.BACKUP_BROKEN.error(path=path, reason=reason)
             sizes[frame.name] = frame.offset + len(frame.data)
         elif frame.table not in counts or not set(frame.columns) <= set(table_of(frame.table).columns):
-            raise issues.BACKUP_BROKEN.error(path=path, reason=f"the table {frame.table} is not known to this program")
+            reason = f"the table {frame.table[:200]!r} is not known to this program"
+            raise issues.BACKUP_BROKEN.error(path=path, reason=reason)
+        elif any(len(row) != len(frame.columns) for row in frame.rows):
+            raise issues.BACKUP_BROKEN.error(path=path, reason=f"a row of {frame.table} is not complete")
         else:
             counts[frame.table] += len(frame.rows)
         yield frame

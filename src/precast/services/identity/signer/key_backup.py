@@ -24,7 +24,9 @@ from precast.store.schema.backup_format import PART_BYTES, FilePart, Header
 
 DIRECTORIES = ("authority", "signer")
 LOCK = "lock"
-_NAME = re.compile(rf"({'|'.join(DIRECTORIES)})/[\w-][\w.-]{{0,99}}", re.ASCII)
+# Numbers of users are smaller; the largest one of 32 bits stands for none.
+NO_USER = 2**32 - 1
+_NAME = re.compile(r"(authority|signer)/[\w-][\w.-]{0,99}", re.ASCII)
 
 
 class _OpenFile(NamedTuple):
@@ -101,46 +103,61 @@ class KeyPlace:
 
     @contextlib.contextmanager
     def filling(self) -> "Iterator[KeyPlace]":
-        """Raises ConflictError CA-047 if there are keys by then, DeniedError CA-045 if this user may not write there."""
-        try:
+        """Raises ConflictError CA-047 if there are keys by then, UnavailableError CA-050 if they cannot be written."""
+        with self._explained():
             is_new = not self._place.exists()
-            with self._stack:
-                yield self
-                for draft in self._drafts.values():
-                    _give(draft, self._owner)
-            if is_new and self._drafts:
-                _give(self._place, self._owner)
-        except FileExistsError as error:
-            raise issues.KEYS_EXIST.error(place=error.filename) from None
-        except OSError as error:
-            raise issues.KEYS_UNREADABLE.error(place=self._place, reason=error.strerror) from error
+            try:
+                with self._stack:
+                    yield self
+                    for draft in self._drafts.values():
+                        _give(draft, self._owner)
+                if is_new and self._drafts:
+                    _give(self._place, self._owner)
+            except BaseException:
+                # The place itself may have been created for the drafts, which are removed by now. It stays if it has content.
+                with contextlib.suppress(OSError):
+                    if is_new:
+                        self._place.rmdir()
+                raise
 
     def begin(self, header: Header) -> None:
         """Begin, or begin again. Raises ConflictError CA-047 if the backup has keys and there are some already."""
-        for path in (self._place / name for name in DIRECTORIES):
-            if self._takes_keys and header.keys_owner and path.exists() and any(path.iterdir()):
-                raise issues.KEYS_EXIST.error(place=path)
+        with self._explained():
+            for path in (self._place / name for name in DIRECTORIES):
+                if self._takes_keys and header.keys_owner and path.exists() and any(path.iterdir()):
+                    raise issues.KEYS_EXIST.error(place=path)
+            for draft in self._drafts.values():
+                for path in draft.iterdir():
+                    path.unlink()
         self.database_owner = _find_owner(header.database_owner, "database")
         self._owner = _find_owner(header.keys_owner, "keys") if self._takes_keys else None
-        for draft in self._drafts.values():
-            for path in draft.iterdir():
-                path.unlink()
 
     def write(self, part: FilePart) -> None:
-        """Write and flush one part. Raises InputError STORE-033 for a name that no backup has."""
+        """Write and flush one part. Raises InputError STORE-033 for a name that no backup has, UnavailableError CA-050."""
         if not self._takes_keys:
             return
         if not _NAME.fullmatch(part.name):
             raise store_issues.BACKUP_BROKEN.error(path="the backup", reason=f"it has a file {part.name[:200]!r}")
         directory, _, name = part.name.partition("/")
-        if directory not in self._drafts:
-            self._drafts[directory] = self._stack.enter_context(new_directory(self._place / directory))
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_APPEND | (os.O_EXCL if part.offset == 0 else 0)
-        with os.fdopen(os.open(self._drafts[directory] / name, flags, part.mode & 0o700), "wb") as file:
-            file.write(part.data)
-            file.flush()
-            os.fsync(file.fileno())
-            _give_handle(file.fileno(), self._owner)
+        with self._explained():
+            if directory not in self._drafts:
+                self._drafts[directory] = self._stack.enter_context(new_directory(self._place / directory))
+            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_APPEND | (os.O_EXCL if part.offset == 0 else 0)
+            with os.fdopen(os.open(self._drafts[directory] / name, flags, part.mode & 0o700), "wb") as file:
+                file.write(part.data)
+                file.flush()
+                os.fsync(file.fileno())
+                _give_handle(file.fileno(), self._owner)
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """An error of a file that is written must not look like one of the backup, which is being read at the same time."""
+        try:
+            yield
+        except FileExistsError as error:
+            raise issues.KEYS_EXIST.error(place=error.filename) from None
+        except OSError as error:
+            raise issues.KEYS_UNWRITABLE.error(place=self._place, reason=error.strerror) from error
 
 
 def owner_of(path: Path) -> str:
@@ -156,12 +173,12 @@ def _find_owner(name: str, what: str) -> tuple[int, int] | None:
     """The user and group to whom restored files are given; None unless root restores."""
     if os.geteuid() != 0 or not name:
         return None
-    if name.isdecimal():
+    if re.fullmatch("[0-9]{1,10}", name) and int(name) < NO_USER:
         return int(name), int(name)
     try:
         user = pwd.getpwnam(name)
-    except KeyError:
-        raise store_issues.UNKNOWN_OWNER.error(name=name, what=what) from None
+    except (KeyError, ValueError):  # ValueError: no name at all
+        raise store_issues.UNKNOWN_OWNER.error(name=name[:100], what=what) from None
     return user.pw_uid, user.pw_gid
 
 

@@ -63,3 +63,11 @@ def test_log_level_leaves_out_what_is_less_important(server: Server) -> None:
         server.read("token", "enrol", "web1")
         server.stop()
         assert " INFO " not in server.log
+
+
+def test_server_whose_log_cannot_be_written_goes_on(server: Server) -> None:
+    server.prefix = ["sh", "-c", 'exec "$0" "$@" 2>/dev/full']
+    with running(server):
+        server.read("token", "enrol", "web1")
+        server.read("token", "enrol", "web2")
+        assert server.stop() == 0

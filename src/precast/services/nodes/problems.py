@@ -28,13 +28,13 @@ def find_problems(view: StatusView) -> Iterator[Problem]:
     if view.clock is not None:
         yield Problem("warning", f"{view.clock.text}: nothing is deleted by age", view.clock.hint)
     if view.authority_until - view.now < AUTHORITY_WARNING:
-        level = "broken" if view.authority_until <= view.now else "warning"
-        text = f"the authority's certificate expires {view.authority_until:%Y-%m-%d %H:%M:%SZ}"
+        level, verb = ("broken", "has expired at") if view.authority_until <= view.now else ("warning", "expires at")
+        text = f"the authority's certificate {verb} {view.authority_until:%Y-%m-%d %H:%M:%SZ}"
         yield Problem(level, text, "replace it with `precast ca rotate`")
     for queue in view.queues:
         if queue.dead:
             yield Problem(
-                "warning", f"{queue.dead} dead letters of {queue.kind}", "`precast db work --dead` shows them"
+                "warning", f"dead letters of {queue.kind}: {queue.dead}", "`precast db work --dead` shows them"
             )
         if queue.oldest_at is not None and view.now - queue.oldest_at > LONG_WAIT:
             minutes = (view.now - queue.oldest_at).total_seconds() / 60
@@ -52,7 +52,7 @@ def find_problems(view: StatusView) -> Iterator[Problem]:
         )
     yield from _check_nodes(view)
     if view.unanswered:
-        text = f"the external node classifier failed for {view.unanswered} nodes; its last answers stay in effect"
+        text = f"the external node classifier failed for {_nodes(view.unanswered)}; its last answers stay in effect"
         yield Problem("warning", text, "`precast node show NODE` shows the reason")
     if view.held:
         names = ", ".join(view.held[:HELD_NAMED]) + (", …" if len(view.held) > HELD_NAMED else "")
@@ -88,9 +88,14 @@ def _check_database(database: DatabaseStatus) -> Iterator[Problem]:
 def _check_roles(view: StatusView) -> Iterator[Problem]:
     """Find a role that no running server has. A server without some of the roles lists those that it has in its name."""
     for role, what in (("compiler", "nothing is compiled"), ("scheduler", "no run or other scheduled work goes on")):
-        if view.servers and not any("[" not in server.name or role in server.name for server in view.servers):
+        if view.servers and not any(_has_role(server.name, role) for server in view.servers):
             hint = f"start a server with the role: `precast server --role {role}`"
             yield Problem("broken", f"no server has the role {role}: {what}", hint)
+
+
+def _has_role(server_name: str, role: str) -> bool:
+    _, bracket, roles = server_name.partition(" [")
+    return not bracket or role in roles.rstrip("]").split(", ")
 
 
 def _check_nodes(view: StatusView) -> Iterator[Problem]:

@@ -43,10 +43,10 @@ def test_healthy_site_has_no_problem() -> None:
         ({"disk": DiskStatus("/x", 1, 100)}, ("broken", "/x has 1% free space")),
         (
             {"authority_until": NOW + timedelta(days=59)},
-            ("warning", "the authority's certificate expires 2026-03-01 00:00:00Z"),
+            ("warning", "the authority's certificate expires at 2026-03-01 00:00:00Z"),
         ),
-        ({"authority_until": NOW}, ("broken", "the authority's certificate expires 2026-01-01 00:00:00Z")),
-        ({"queues": [QueueStatus("facts", 0, 0, 2, None)]}, ("warning", "2 dead letters of facts")),
+        ({"authority_until": NOW}, ("broken", "the authority's certificate has expired at 2026-01-01 00:00:00Z")),
+        ({"queues": [QueueStatus("facts", 0, 0, 2, None)]}, ("warning", "dead letters of facts: 2")),
         (
             {"queues": [QueueStatus("facts", 9, 0, 0, NOW - timedelta(minutes=11))]},
             ("warning", "the oldest item of facts has waited for 11 minutes"),
@@ -76,6 +76,10 @@ def test_healthy_site_has_no_problem() -> None:
         ),
         (
             {"servers": [server("a:1 [api, scheduler]"), server("b [scheduler]")]},
+            ("broken", "no server has the role compiler: nothing is compiled"),
+        ),
+        (  # the name of a host is not a role
+            {"servers": [server("compiler1:8140 [api, scheduler]")]},
             ("broken", "no server has the role compiler: nothing is compiled"),
         ),
     ],

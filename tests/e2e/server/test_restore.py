@@ -82,8 +82,9 @@ class LostSite:
                 assert (done.returncode, done.stderr) == (0, ""), (command, done)
 
     def wait_until_connected(self) -> None:
+        """The restored database still has the session of before the loss: only the agent knows that it is connected again."""
         deadline = time.monotonic() + DEADLINE_S
-        while self.site.session_of("web1")["server"] is None:
+        while not self.agent.status()["connected"] or self.site.session_of("web1")["server"] is None:
             assert time.monotonic() < deadline, self.agent.log[-2000:]
             time.sleep(0.2)
 

@@ -74,6 +74,11 @@ class Site:
         )
         return json.loads(done.stdout)
 
+    def status(self) -> Any:
+        """What `precast status` says; its exit code says whether there are problems, and is not looked at."""
+        done = subprocess.run([PRECAST, "status", "--json"], env=self.environment, capture_output=True, text=True)
+        return json.loads(done.stdout)
+
     def session_of(self, node: str) -> dict[str, Any]:
         """The state of a node's session, as this server reports it."""
         authority = Path(self.environment["PRECAST_CA"]).read_text()

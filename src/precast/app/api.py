@@ -97,6 +97,7 @@ class ApiRole:
         number = f"/{worker.number}" if worker is not None else ""
         roles = "" if set(self._settings.roles) == set(ROLES) else f" [{', '.join(self._settings.roles)}]"
         self._sessions.endpoint.server_name = f"{socket.gethostname()}:{port}{number}{roles}"
+        await self._sessions.maintenance.register()
         return address._replace(port=port)
 
     async def close(self) -> None:

@@ -25,7 +25,7 @@ from precast.store.engine.database import Database
 from precast.store.identity.audit import AuditLog
 from precast.store.queue.queue import WorkQueue
 from precast.wire.code.content_frames import encode_header
-from precast.wire.code.environments import DeployBody, RollbackBody
+from precast.wire.code.environments import DeployBody, VersionRollback
 
 LARGE = b"large " * CHUNK_BYTES
 # An upload by somebody who may read all environments.
@@ -162,17 +162,17 @@ async def test_concurrent_deploys_all_happen_in_some_order(site: Site) -> None:
 async def test_rollback_goes_to_the_previous_or_the_given_version(site: Site) -> None:
     for text in ("a", "b", "c"):
         await site.deploy("production", site=f"notify {{ '{text}': }}")
-    back = await site.service.roll_back("production", RollbackBody(), "person:ann")
+    back = await site.service.roll_back("production", VersionRollback(), "person:ann")
     assert (back.current.number, back.current.source) == (4, "back to 2")
-    back = await site.service.roll_back("production", RollbackBody(1, "why"), "person:ann")
+    back = await site.service.roll_back("production", VersionRollback(1, "why"), "person:ann")
     assert (back.current.number, back.current.source) == (5, "back to 1: why")
-    assert await code_of(site.service.roll_back("production", RollbackBody(9), "person:ann")) == "ENV-006"
-    assert await code_of(site.service.roll_back("nowhere", RollbackBody(), "person:ann")) == "ENV-005"
+    assert await code_of(site.service.roll_back("production", VersionRollback(9), "person:ann")) == "ENV-006"
+    assert await code_of(site.service.roll_back("nowhere", VersionRollback(), "person:ann")) == "ENV-005"
 
 
 async def test_first_version_has_nothing_before_it(site: Site) -> None:
     await site.deploy("production", site="")
-    assert await code_of(site.service.roll_back("production", RollbackBody(), "person:ann")) == "ENV-006"
+    assert await code_of(site.service.roll_back("production", VersionRollback(), "person:ann")) == "ENV-006"
     assert await code_of(site.service.compare("production", 0, 0)) == "ENV-006"
 
 
@@ -193,7 +193,7 @@ async def test_collection_keeps_the_content_of_retained_trees(
     assert await site.collection.collect() == 0
     view = await site.service.show("production")
     assert [version.number for version in view.versions] == [4, 3]
-    await site.service.roll_back("production", RollbackBody(3), "person:ann")
+    await site.service.roll_back("production", VersionRollback(3), "person:ann")
 
 
 async def test_collection_keeps_content_that_was_just_checked(site: Site, clock: ManualClock) -> None:

@@ -10,7 +10,7 @@ from precast.services.code.signatures import Signer
 from precast.services.code.signing import SigningService
 from precast.store.code.signing import EnvironmentSigning
 from precast.store.engine.database import Database
-from precast.wire.code.environments import DeployBody, RollbackBody
+from precast.wire.code.environments import DeployBody, VersionRollback
 from precast.wire.code.signing import SigningBody, SigningView
 from tests.contract.code.test_environments import SCOPE, Site, code_of, parts, tree_of
 
@@ -62,8 +62,8 @@ async def test_way_back_to_a_version_that_nobody_signed_is_refused(site: Site, s
     for text in ("# first signed", "# second signed"):
         tree = await upload(site, text)
         await site.service.deploy("production", DeployBody(tree.version), "hook:production", (), ANN)
-    assert await code_of(site.service.roll_back("production", RollbackBody(1), "person:ann")) == "ENV-041"
-    answer = await site.service.roll_back("production", RollbackBody(2), "person:ann")
+    assert await code_of(site.service.roll_back("production", VersionRollback(1), "person:ann")) == "ENV-041"
+    answer = await site.service.roll_back("production", VersionRollback(2), "person:ann")
     assert (answer.current.number, answer.current.signer) == (4, ANN.principal)
 
 

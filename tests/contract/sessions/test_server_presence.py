@@ -55,6 +55,14 @@ async def elsewhere(other_database: Database) -> Connections:
     return Connections(other_database, "s2")
 
 
+async def test_registered_server_has_its_lease_before_it_renews_one(database: Database) -> None:
+    server = Connections(database, "s1")
+    await server.connect("web1")
+    assert await connected(database, "web1") == []
+    await server.presence.register()
+    assert await connected(database, "web1") == ["web1"]
+
+
 async def connected(database: Database, *nodes: str) -> list[str]:
     return sorted(await database.read(Sessions(database).filter_connected, nodes))
 

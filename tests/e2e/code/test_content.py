@@ -83,7 +83,7 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedSite]
         body = {"digest": digests.of_value({"a": 1}), "volatile": {}, "stable": {"a": 1}}
         https.call(site.url, node.context(), "POST", "/v1/facts", json.dumps(body).encode())
         site.run("env", "deploy", "production", "--from", str(directory / "code"))
-        while site.run("status")["queues"]:  # the test's own deadline ends this
+        while site.status()["queues"]:  # the test's own deadline ends this
             pass
         site.run("catalog", "compile", "web1")
         site.run("release", "web1")

@@ -4,8 +4,10 @@ import gzip
 import json
 import signal
 import socket
+import sqlite3
 import ssl
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -135,14 +137,14 @@ def test_node_enrols_renews_and_is_revoked_by_the_commands(server: Server, tmp_p
     token = server.read("token", "enrol", "web*", "--extension", "pp_role=web")["token"]
     assert_fine(server.enrol(tmp_path, "web1", token))
     state = tmp_path / "var/lib/precast/agent"
-    assert names_in(state) == ["authority.pem", "certificate.pem", "key.pem"]
+    assert names_in(state) == ["authority.pem", "certificate.pem", "key.pem", "life"]
     assert mode_of(state) == 0o700
     assert {mode_of(path) for path in state.iterdir()} == {0o600}
     assert_refused(server.enrol(tmp_path, "web1", token), 73, "AGENT-001")
     before = (state / "key.pem").read_bytes()
     assert_fine(precast("agent", "renew", "--url", server.url, "--root", tmp_path))
     assert (state / "key.pem").read_bytes() != before
-    assert names_in(state) == ["authority.pem", "certificate.pem", "key.pem"]
+    assert names_in(state) == ["authority.pem", "certificate.pem", "key.pem", "life"]
     rows = [row for row in server.read("ca", "list") if row["node"] == "web1"]
     assert [row["extensions"] for row in rows] == [{"pp_role": "web"}] * 2
     assert_refused(server.enrol(tmp_path / "b", "web1", server.read("token", "enrol", "web1")["token"]), 73, "CA-005")
@@ -165,7 +167,7 @@ def test_renewal_interrupted_before_the_key_is_renamed_continues_with_the_new_ke
     (state / "key.pem").rename(state / "next-key.pem")
     (state / "key.pem").write_bytes((server.data / "authority" / "key.pem").read_bytes())
     assert_fine(precast("agent", "renew", "--url", server.url, "--root", tmp_path))
-    assert names_in(state) == ["authority.pem", "certificate.pem", "key.pem"]
+    assert names_in(state) == ["authority.pem", "certificate.pem", "key.pem", "life"]
 
 
 def test_cleaned_name_can_be_enrolled_again(server: Server, tmp_path: Path) -> None:
@@ -279,6 +281,9 @@ def test_init_that_was_killed_can_be_repeated(tmp_path: Path) -> None:
     """The state after a crash: the directory has its temporary name, and the database already has a token."""
     site = Server.init(tmp_path / "data")
     (site.data / "authority").rename(site.data / ".precast-cut-off")
+    with closing(sqlite3.connect(site.data / "precast.db")) as database:
+        database.execute("DELETE FROM authority")  # written after the directory has its name
+        database.commit()
     again = Server.init(site.data)
     with running(again):
         assert_fine(again.command("node", "list"))

@@ -151,7 +151,7 @@ def test_worker_killed_in_the_middle_of_a_compile_is_replaced_and_the_compile_do
     # Every version has its own worker: this one was started for the running compile.
     os.kill(worker_of(served.site.pid, other_than=old), signal.SIGKILL)
     after = served.until_staged(before)
-    assert served.site.run("catalog", "errors") == {"errors": [], "dead": [], "flapping": []}
+    assert served.site.run("catalog", "errors") == {"errors": [], "warnings": [], "dead": [], "flapping": []}
     assert digests.of_bytes(served.fetch().body) == served.released
     served.site.run("release", "web1")
     assert digests.of_bytes(served.fetch().body) == after
@@ -186,7 +186,7 @@ def go_through_an_outage(directory: Path, outage_s: float) -> None:
         second = served.until_staged(before)
         # The staged catalog has both the code and the facts that were sent around the outage.
         end_s = time.monotonic() + DEADLINE_S
-        while site.run("status")["queues"]:
+        while site.status()["queues"]:
             assert time.monotonic() < end_s
         second = served.until_staged("")
         assert digests.of_bytes(served.fetch().body) == served.released
@@ -194,7 +194,7 @@ def go_through_an_outage(directory: Path, outage_s: float) -> None:
         answer = served.fetch()
         assert digests.of_bytes(answer.body) == second
         assert b"second 2" in answer.body
-        assert site.run("catalog", "errors") == {"errors": [], "dead": [], "flapping": []}
+        assert site.run("catalog", "errors") == {"errors": [], "warnings": [], "dead": [], "flapping": []}
 
 
 @pytest.mark.timeout(300)

@@ -27,7 +27,7 @@ from precast.wire.code.environments import (
     ReceivedAnswer,
     ReleaseApprovalsBody,
     ReleasePolicyBody,
-    RollbackBody,
+    VersionRollback,
 )
 from precast.wire.code.signing import SigningBody, SigningView
 
@@ -143,7 +143,7 @@ class EnvironmentsApi:
         _OPERATOR,
         "Make an earlier version current again",
         DeployAnswer,
-        body=RollbackBody,
+        body=VersionRollback,
         errors=(*_NOT_FOUND, issues.BAD_NAME, issues.CONCURRENT_DEPLOYMENT, issues.SIGNED_ONLY, *_TEXT_ERRORS),
     )
     async def roll_back(self, call: Call) -> DeployAnswer:

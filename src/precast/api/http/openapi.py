@@ -11,7 +11,7 @@ from precast.base.errors import CONSEQUENCES, Issue, Kind
 from precast.store import issues as store_issues
 
 
-class Problem(msgspec.Struct, frozen=True):
+class ProblemDetails(msgspec.Struct, frozen=True):
     """An error in the form of RFC 9457, with Precast's error code and a hint."""
 
     type: str
@@ -38,7 +38,7 @@ def describe(routes: Routes) -> dict[str, Any]:
     """The whole document."""
     listed = list(routes)
     types = [
-        Problem,
+        ProblemDetails,
         *(
             route.answer
             for route in listed
@@ -139,7 +139,7 @@ def _problems(route: Route) -> dict[str, Any]:
     by_kind: dict[Kind, list[Issue]] = {}
     for issue in possible:
         by_kind.setdefault(issue.kind, []).append(issue)
-    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
     return {
         str(CONSEQUENCES[kind].http_status): {
             "description": "; ".join(f"{issue.code}: {issue.text}" for issue in kind_issues),

@@ -88,7 +88,7 @@ def conceal(error: PrecastError, declared: Sequence[Issue] = ()) -> PrecastError
 
 def problem(error: PrecastError, status: int | None = None) -> web.Response:
     status = status or error.consequence.http_status
-    body = openapi.Problem("about:blank", error.kind.value, status, error.message, error.code, error.hint)
+    body = openapi.ProblemDetails("about:blank", error.kind.value, status, error.message, error.code, error.hint)
     # A token bucket is not empty for longer than a second.
     headers = {"Retry-After": "1"} if error.consequence.retry else {}
     response = web.Response(

@@ -93,6 +93,10 @@ class SessionMaintenance:
                 tasks.create_task(self._close_revoked())
                 tasks.create_task(self._announce_released())
 
+    async def register(self) -> None:
+        """Obtain this server's lease. Call it as soon as the server has its name: the other tasks may start later."""
+        await self._presence.register()
+
     async def drain(self, why: str) -> None:
         """Ask all nodes to reconnect, to another server if there is one; then end this server's lease."""
         self._endpoint.is_draining = True

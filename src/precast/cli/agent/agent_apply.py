@@ -40,7 +40,7 @@ def configure(commands: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument("--reason", choices=REASONS, default="hand", help="why the run starts (for the daemon)")
     parser.add_argument("--order", metavar="ID", default="", help="the order that the run carries out (for the daemon)")
     add_options(parser)
-    parser.set_defaults(run=_run, modulepath=None, facts=None, strict=False, node=None, state=None)
+    parser.set_defaults(run=_run, modulepath=None, facts=None, strict=False, node=None, state=None, extension=[])
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -21,7 +21,7 @@ from precast.wire.code.environments import (
     FileRow,
     ReleaseApprovalsBody,
     ReleasePolicyBody,
-    RollbackBody,
+    VersionRollback,
     VersionRow,
 )
 from precast.wire.code.signing import SigningBody, SigningView
@@ -153,7 +153,7 @@ def _read(client: Client, path: str, file: FileRow | None) -> list[str] | None:
 
 
 def _roll_back(args: argparse.Namespace) -> int:
-    body = RollbackBody(args.number, args.why)
+    body = VersionRollback(args.number, args.why)
     answer = connect(args).ask("POST", f"{_path(args)}/rollbacks", DeployAnswer, body)
     now = answer.current
     if args.json:

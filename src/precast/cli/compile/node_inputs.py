@@ -81,7 +81,8 @@ def make_node(
 
     `facts` are used if neither gives any. Raises what read_facts raises, and InputError CLI-001.
     """
-    node = NodeData.local(certname, facts or {})
+    # Not `facts or {}`: facts of this machine are collected when they are read, and asking whether there are any reads all.
+    node = NodeData.local(certname, {} if facts is None else facts)
     if known is not None:
         node = NodeData(certname, known.facts, known.trusted, known.classes, known.parameters)
     extensions = {**node.trusted["extensions"], **read_extensions(args)}

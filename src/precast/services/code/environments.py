@@ -39,7 +39,7 @@ from precast.wire.code.environments import (
     EnvironmentView,
     FileChange,
     FileRow,
-    RollbackBody,
+    VersionRollback,
     VersionRow,
 )
 
@@ -126,7 +126,7 @@ class EnvironmentService:
         warnings += [finding.render("warning") for finding in report.warnings]
         return DeployAnswer(_version_row(deployed), is_new, len(tree.files), len(checked), warnings)
 
-    async def roll_back(self, name: str, body: RollbackBody, actor: str) -> DeployAnswer:
+    async def roll_back(self, name: str, body: VersionRollback, actor: str) -> DeployAnswer:
         """Make an earlier version current again, under a new number. Raises NotFoundError ENV-005, ENV-006."""
         check_name(name)
         texts.check("the reason", body.why)

@@ -96,6 +96,10 @@ class ServerPresence:
         finally:
             await self.end()
 
+    async def register(self) -> None:
+        """Obtain the lease before nodes are told that this server runs: without one, its sessions do not count. `run` repeats a failure."""
+        await _succeeds("obtain the lease of", self._renew_lease())
+
     async def renew(self) -> None:
         """Renew the lease, then end the sessions of servers that are gone, and correct those of this server.
 

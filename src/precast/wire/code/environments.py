@@ -32,7 +32,7 @@ class DeployBody(msgspec.Struct, frozen=True):
     commit: str | None = None
 
 
-class RollbackBody(msgspec.Struct, frozen=True):
+class VersionRollback(msgspec.Struct, frozen=True):
     """Roll back to a number; 0 means the version before the current one."""
 
     number: int = 0

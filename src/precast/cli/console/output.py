@@ -8,7 +8,7 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TextIO, cast
 
@@ -17,12 +17,51 @@ from precast.base.spans import visible, width
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print rows under their column heads, with numbers aligned to the right. Without rows, only the heads are printed."""
-    cells = [[visible(_cell(value)) for value in row] for row in rows]
-    widths = [max(map(width, column)) for column in zip(columns, *cells, strict=True)]
-    is_right = [_are_numbers([row[index] for row in rows]) for index in range(len(columns))]
-    for row in [list(columns), *cells]:
-        padded = (_pad(cell, size, right) for cell, size, right in zip(row, widths, is_right, strict=True))
-        print("  ".join(padded).rstrip())
+    StreamedTable().add(columns, rows)
+
+
+class StreamedTable:
+    """A table whose rows are printed page by page. The first page decides the widths of the columns; a later page may only widen them."""
+
+    def __init__(self) -> None:
+        self._widths: list[int] = []
+        self._is_right: list[bool] = []
+
+    def add(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Print rows, with the column heads before the first ones."""
+        cells = [[visible(_cell(value)) for value in row] for row in rows]
+        is_first = not self._widths
+        lines = [list(columns), *cells] if is_first else cells
+        blanks = [" " * size for size in self._widths or [0] * len(columns)]
+        self._widths = [max(map(width, column)) for column in zip(blanks, *lines, strict=True)]
+        if is_first:
+            self._is_right = [_are_numbers([row[index] for row in rows]) for index in range(len(columns))]
+        for line in lines:
+            padded = (
+                _pad(cell, size, right) for cell, size, right in zip(line, self._widths, self._is_right, strict=True)
+            )
+            print("  ".join(padded).rstrip())
+        print(end="", flush=True)
+
+
+class StreamedJson:
+    """A JSON array whose values are printed page by page: the same text as `print_json` prints for all of them."""
+
+    def __init__(self) -> None:
+        self._is_begun = False
+
+    def add(self, values: Iterable[Any]) -> None:
+        """Print further values. Raises ValueError for NaN."""
+        import json
+
+        for value in values:
+            text = json.dumps(value, indent=2, allow_nan=False).replace("\n", "\n  ")
+            print(f"{',' if self._is_begun else '['}\n  {text}", end="")
+            self._is_begun = True
+        print(end="", flush=True)
+
+    def finish(self) -> None:
+        print("\n]" if self._is_begun else "[]")
 
 
 def format_time(at: datetime | None) -> str | None:

@@ -1,13 +1,17 @@
-"""`precast query`: prints tables of nodes, facts, resources in released catalogs, and reports of runs."""
+"""`precast query`: prints tables of nodes, facts, resources in released catalogs, and reports of runs.
+
+Each page is printed when it arrives, so that neither the memory of the command nor the time to the first line grows with the answer.
+"""
 
 import argparse
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from precast.cli.console.client import add_connection, connect
-from precast.cli.console.output import format_time, print_json, print_table
+from precast.cli.console.client import Client, add_connection, connect
+from precast.cli.console.output import StreamedJson, StreamedTable, format_time, print_json
 from precast.cli.query.targets import HELP, note_claims, words_of
 from precast.wire.nodes.bodies import TargetsBody
 from precast.wire.query.bodies import MAX_ROWS, QueryAnswer, QueryBody
@@ -125,27 +129,36 @@ def _columns(args: argparse.Namespace, vocabulary: Vocabulary) -> dict[str, Any]
 
 def _ask(args: argparse.Namespace, body: QueryBody, *, notes_claims: bool = True) -> int:
     client = connect(args, TIMEOUT_S)
-    columns: list[str] = []
-    rows: list[list[Any]] = []
-    after: str | None = ""
+    document, table, count = StreamedJson(), StreamedTable(), 0
+    is_only_counted = args.count and not body.by
     is_claim = False
-    while after is not None and (args.limit is None or len(rows) < args.limit):
-        left = MAX_ROWS if args.limit is None else min(MAX_ROWS, args.limit - len(rows))
-        page = client.ask(
-            "POST", "/v1/queries", QueryAnswer, msgspec.structs.replace(body, after=after, limit=max(left, 1))
-        )
-        columns, after, is_claim = page.columns, page.after, page.rests_on_claims
-        rows += page.rows
+    for page in _read_pages(client, body, args.limit):
+        count, is_claim = count + len(page.rows), page.rests_on_claims
+        if is_only_counted:
+            continue
+        if args.json:
+            document.add(dict(zip(page.columns, row, strict=True)) for row in page.rows)
+        else:
+            cells = [[_cell(name, value) for name, value in zip(page.columns, row, strict=True)] for row in page.rows]
+            table.add([name.upper() for name in page.columns], cells)
     if notes_claims:
         note_claims(is_claim)
-    if args.count and not body.by:
-        return _print_count(args, len(rows))
+    if is_only_counted:
+        return _print_count(args, count)
     if args.json:
-        print_json([dict(zip(columns, row, strict=True)) for row in rows])
-        return 0
-    cells = [[_cell(name, value) for name, value in zip(columns, row, strict=True)] for row in rows]
-    print_table([name.upper() for name in columns], cells)
+        document.finish()
     return 0
+
+
+def _read_pages(client: Client, body: QueryBody, limit: int | None) -> Iterator[QueryAnswer]:
+    """Yield the pages of an answer, as they arrive, with at most `limit` rows."""
+    after: str | None = ""
+    count = 0
+    while after is not None and (limit is None or count < limit):
+        left = MAX_ROWS if limit is None else min(MAX_ROWS, limit - count)
+        page = client.ask("POST", "/v1/queries", QueryAnswer, msgspec.structs.replace(body, after=after, limit=left))
+        after, count = page.after, count + len(page.rows)
+        yield page
 
 
 def _print_count(args: argparse.Namespace, count: int) -> int:

@@ -6,7 +6,14 @@ import sys
 
 import pytest
 
-from precast.cli.console.output import OutputFailed, print_json, print_table, watched_stdout
+from precast.cli.console.output import (
+    OutputFailed,
+    StreamedJson,
+    StreamedTable,
+    print_json,
+    print_table,
+    watched_stdout,
+)
 
 
 class Full(io.StringIO):
@@ -120,3 +127,29 @@ def test_watched_stdout_passes_everything_else_through(capfd: pytest.CaptureFixt
         sys.stdout.write("one\n")
         print("two")
     assert capfd.readouterr().out == "one\ntwo\n"
+
+
+def test_streamed_table_prints_each_page_at_once_and_its_heads_once(capsys: pytest.CaptureFixture[str]) -> None:
+    table = StreamedTable()
+    table.add(["NAME", "COUNT"], [("web1", 5)])
+    assert printed(capsys) == ["NAME  COUNT", "web1      5"]
+    table.add(["NAME", "COUNT"], [("longer1", 12), ("b", 3)])
+    assert printed(capsys) == ["longer1     12", "b            3"]
+    table.add(["NAME", "COUNT"], [])
+    assert printed(capsys) == []
+
+
+@pytest.mark.parametrize("pages", [[], [[]], [[{"a": [1, {"b": "x\ny"}]}]], [[{"a": 1}, {}], [], [{"c": None}]]])
+def test_streamed_json_is_the_document_of_all_pages(
+    pages: list[list[object]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = StreamedJson()
+    texts = []
+    for page in pages:
+        document.add(page)
+        texts.append(capsys.readouterr().out)
+    assert all(bool(text) == bool(page) for text, page in zip(texts, pages, strict=True)), "it waits for the end"
+    document.finish()
+    streamed = "".join(texts) + capsys.readouterr().out
+    print_json([value for page in pages for value in page])
+    assert streamed == capsys.readouterr().out

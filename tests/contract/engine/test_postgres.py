@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Iterator
+from datetime import timedelta
 
 import asyncpg
 import pytest
 
 from lab.postgres import PostgresServer
-from precast.base.clock import ManualClock
+from precast.base.clock import AnchoredClock, ManualClock, SystemClock
 from precast.base.errors import InputError, UnavailableError
 from precast.store.engine import postgres, postgres_wakeups
 from precast.store.engine.connect import connect
@@ -110,6 +111,20 @@ async def test_wakeups_recover_after_their_connection_was_lost(
         await Streams(database).append("a", [b"x"])
         assert await subscription.wait(10)
     await admin.close()
+
+
+async def test_clock_of_a_busy_server_follows_the_databases(location: PostgresLocation) -> None:
+    """A jump of the database's clock must reach every server within seconds: until then, they disagree about leases."""
+    database = await connect(location)
+    clock = database.clock
+    assert isinstance(clock, AnchoredClock)
+    await database.wakeups.wait_until_listening()  # it has read the clock when it connected
+    clock.anchor(clock.now() + timedelta(hours=1))  # as if the database's clock had been set since
+    async with asyncio.timeout(30):
+        while clock.now() - SystemClock().now() > timedelta(minutes=30):
+            database.wakeups.publish(["busy"])
+            await asyncio.sleep(0.05)
+    await database.close()
 
 
 async def test_connection_lost_before_the_commit_is_retried(database: Database, location: PostgresLocation) -> None:

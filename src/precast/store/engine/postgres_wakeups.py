@@ -19,8 +19,9 @@ CHANNEL = "precast_wake"
 # PostgreSQL refuses payloads of 8,000 bytes and more.
 MAX_PAYLOAD_BYTES = 7_000
 RECONNECT_S = 1.0
-# The connection is checked this often: that detects a dead peer and reads the database's clock again.
-CHECK_S = 60.0
+# The connection is checked this often: that detects a dead peer and reads the database's clock again. After a jump of that clock, servers
+# disagree about their leases until each has read it.
+CHECK_S = 2.0
 
 
 class PostgresWakeups(Wakeups):
@@ -69,16 +70,20 @@ class PostgresWakeups(Wakeups):
             super().publish(list(self._by_topic))
             self._is_listening.set()
             while not connection.is_closed():
-                self._is_due.clear()
-                await self._send(connection)
-                try:
-                    async with asyncio.timeout(CHECK_S):
-                        await self._is_due.wait()
-                except TimeoutError:
-                    await self._check(connection)
+                await self._send_until(connection, asyncio.get_running_loop().time() + CHECK_S)
+                await self._check(connection)
         finally:
             self._is_listening.clear()
             connection.terminate()
+
+    async def _send_until(self, connection: "asyncpg.Connection[asyncpg.Record]", until_s: float) -> None:
+        """Send wake-ups until a time of the event loop, or until the connection breaks."""
+        with contextlib.suppress(TimeoutError):
+            while not connection.is_closed():
+                self._is_due.clear()
+                await self._send(connection)
+                async with asyncio.timeout_at(until_s):
+                    await self._is_due.wait()
 
     async def _check(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
         micros = await connection.fetchval(durability.NOW.postgresql)

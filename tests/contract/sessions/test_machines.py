@@ -10,12 +10,16 @@ from precast.services.sessions.lives import NodeLives
 from precast.services.sessions.machines import MachineService
 from precast.services.sessions.sessions import AcceptedSession
 from precast.store.engine.database import Database
+from precast.store.engine.query import Transaction
 from precast.store.sessions.machines import MAX_MACHINES
+from precast.store.sessions.sessions import MAX_STREAMS
 from precast.wire.nodes.presence import MachineChoice, MachineView
-from precast.wire.sessions import MAX_ATTEMPTS, Hello
+from precast.wire.sessions import MAX_ATTEMPTS, Hello, Welcome, decode_from_server, encode
 from tests.contract.sessions.test_session_service import Site, hello, note
 
 ANN = "person:ann"
+# The highest number that a hello can have.
+HIGHEST = 2**62
 
 
 class Held(Site):
@@ -167,6 +171,33 @@ async def test_machines_of_a_node_are_bounded(site: Held) -> None:
         await site.refused(hello(f"c{number}", "a1", epoch=1, machine_id=f"m{number}"))
     assert len(await site.list()) == MAX_MACHINES
     assert "m29" in [machine.machine_id for machine in await site.list()]
+
+
+async def test_streams_of_replaced_stores_are_bounded(site: Held) -> None:
+    for number in range(30):
+        session = await site.begin(hello(f"a{number}", instance=f"store{number}"))
+        await site.take(session.epoch, note(1), instance=f"store{number}")
+
+    def count() -> Transaction[int]:
+        found = 0
+        for number in range(30):
+            found += (yield from site.sessions.find_received("web1", f"store{number}")) is not None
+        return found
+
+    assert await site.database.read(count) == MAX_STREAMS
+    assert await site.take(session.epoch, note(2), instance="store29") == (2, False)
+    assert not await site.is_held()
+    # A store that is forgotten is not a new one: it has had a session.
+    assert await site.refused(hello("b1", "a0", instance="store0", epoch=1, last=1)) == "SESSION-008"
+
+
+async def test_epoch_that_a_machine_invents_does_not_outlive_it(site: Held) -> None:
+    await site.begin(hello("a1", epoch=HIGHEST))
+    await site.refused(hello("b1", epoch=HIGHEST, machine_id="m1"))
+    await site.database.write(NodeLives(site.database).begin, "web1")
+    accepted = await site.begin(hello("n1", instance="new"))
+    welcome = Welcome(1, accepted.epoch, "s1", 0, heartbeat_s=30, cycle_s=30, horizon_s=30)
+    assert decode_from_server(encode(welcome)) == welcome, "an agent must understand it"
 
 
 async def test_new_life_forgets_machines_orders_and_numbers(site: Held) -> None:

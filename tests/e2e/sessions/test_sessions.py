@@ -22,7 +22,7 @@ from precast.agent.identity.enrolment import Identity
 from precast.api.sessions.endpoint import MAX_SOCKETS
 from precast.base import canonical, digests
 from precast.wire import sessions as session
-from precast.wire.sessions import Ack, FactsWanted, FromNode, Hello, Reconnect, Record, Refused, Resend
+from precast.wire.sessions import Ack, FactsWanted, FromNode, Hello, Reconnect, Record, Refused, Resend, Welcome
 
 pytestmark = pytest.mark.timeout(180)
 CLOSE_TOO_BIG = 1009  # of the websocket protocol
@@ -223,6 +223,23 @@ async def test_order_for_an_offline_node_is_delivered_when_it_connects(site: Sit
     async with peer(site, context) as node:
         await node.greet()
         assert (await node.expect(Record)).kind == session.COLLECT
+
+
+async def test_order_for_a_node_whose_lost_connection_is_replaced_comes_after_the_welcome(site: Site) -> None:
+    context, store = site.enrol("order3").context(), Store()
+    async with peer(site, context, store) as lost, peer(site, context, store) as node:
+        await lost.greet()
+        # The server reads it slowly, so it waits for an answer when it closes the connection, and gets none.
+        for _ in range(100):
+            await lost.send_message(Resend(0))
+        lost.socket.transport.pause_reading()
+        store.attempts.insert(0, "next")
+        await node.send_message(store.hello())
+        await _wait_until(site, "order3", lambda presence: presence["epoch"] == 2)
+        await asyncio.to_thread(site.run, "facts", "collect", "order3")
+        assert (await node.expect(Welcome)).epoch == 2
+        assert (await node.expect(Record)).kind == session.COLLECT
+        lost.socket.transport.abort()
 
 
 @pytest.mark.parametrize(

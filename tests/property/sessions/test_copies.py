@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from precast.base.clock import from_micros
-from precast.services.sessions.copies import Verdict, judge, remember
+from precast.services.sessions.copies import Verdict, judge, next_epoch, remember
 from precast.store.sessions.sessions import PreviousSession
 from precast.wire.sessions import MAX_ATTEMPTS, Hello
 
@@ -37,7 +37,7 @@ class Server:
     def begin(self, hello: Hello) -> Verdict:
         verdict = judge(self.session, hello, self.received.get(hello.instance))
         if verdict is Verdict.SAME:
-            epoch = max(self.session.epoch, hello.epoch) + 1
+            epoch = next_epoch(self.session, hello)
             self.session = msgspec.structs.replace(
                 self.session,
                 epoch=epoch,

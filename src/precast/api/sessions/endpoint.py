@@ -161,7 +161,8 @@ class SessionEndpoint:
                 self._shared,
                 request.protocol,
             )
-            if not await self._register(connection):
+            if not self._register(connection):
+                await connection.close(session.CLOSE_FENCED, "the node has reconnected")
                 return None
         except PrecastError as error:
             shown = conceal(error)
@@ -217,15 +218,18 @@ class SessionEndpoint:
             else:
                 connection.end(session.CLOSE_UNSTORED, "the database was restored to an earlier state")
 
-    async def _register(self, connection: Connection) -> bool:
-        """Register the connection in place of an older one of the node; False if this one is the older."""
+    def _register(self, connection: Connection) -> bool:
+        """Register the connection in place of an older one of the node; False if this one is the older.
+
+        It does not wait for the older one to be closed, which a lost connection delays: a connection that is registered gets orders, and
+        must have been welcomed by then.
+        """
         older = self.connections.get(connection.node.name)
         if older is not None and older.epoch > connection.epoch:
-            await connection.close(session.CLOSE_FENCED, "the node has reconnected")
             return False
         self.connections[connection.node.name] = connection
         if older is not None:
-            await older.close(session.CLOSE_FENCED, "the node has reconnected")
+            older.end(session.CLOSE_FENCED, "the node has reconnected")
         return True
 
     async def _unregister(self, connection: Connection) -> None:

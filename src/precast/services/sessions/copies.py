@@ -22,6 +22,8 @@ from precast.wire.sessions import Hello
 
 # How many earlier attempts of a machine are remembered, to recognise a hello that was overtaken.
 REMEMBERED = 12
+# A database that was restored is behind its nodes by the sessions that they have had since. No node can have had more than this.
+MAX_EPOCHS_LOST = 2**32
 
 
 class Verdict(Enum):
@@ -40,13 +42,21 @@ def judge(before: PreviousSession, hello: Hello, received: int | None) -> Verdic
         return Verdict.OVERTAKEN
     if _is_other_id(before.machine_id, hello.machine_id):
         return Verdict.OTHER
-    if hello.epoch > before.epoch:
+    if before.epoch < hello.epoch <= before.epoch + MAX_EPOCHS_LOST:
         return Verdict.SAME  # our database was restored to an earlier time
-    if received is None:
+    if received is None and not hello.epoch:
         return Verdict.SAME  # a new store: the old one was damaged or deleted
-    if before.instance != hello.instance or before.attempts[0] not in hello.attempts or hello.last < received:
-        return Verdict.OTHER
-    return Verdict.SAME
+    is_last = before.instance == hello.instance and before.attempts[0] in hello.attempts
+    return Verdict.SAME if is_last and hello.last >= (received or 0) else Verdict.OTHER
+
+
+def next_epoch(before: PreviousSession, hello: Hello) -> int:
+    """The epoch after this hello: above the stored one, and above the machine's if our database was restored.
+
+    An epoch that the machine must have invented does not count. Epochs never decrease, so the next machine of that name would inherit it.
+    """
+    is_possible = hello.epoch <= before.epoch + MAX_EPOCHS_LOST
+    return max(before.epoch, hello.epoch if is_possible else 0) + 1
 
 
 def remember(before: list[str], hello: Hello) -> list[str]:

@@ -15,7 +15,7 @@ from precast.base.errors import PrecastError
 from precast.services import texts
 from precast.services.issues import NO_SUCH_NODE
 from precast.services.sessions import issues
-from precast.services.sessions.copies import find_machine, remember
+from precast.services.sessions.copies import find_machine, next_epoch, remember
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
@@ -69,7 +69,7 @@ class MachineService:
             current = _describe_session(before, now)
             machines = [*machines, current]
             yield from put_machine(node, current)
-            yield from self._sessions.hold(node, max(before.epoch, hello.epoch) + 1)
+            yield from self._sessions.hold(node, next_epoch(before, hello))
             details = {"address": arrival.address, "boot_id": arrival.boot_id, "machine_id": arrival.machine_id}
             yield from self._audit.add(f"node:{node}", "session.hold", node, **details)
             log.warning("%s is on hold: two machines use its certificate, or it was set back to an earlier state", node)

@@ -14,7 +14,7 @@ import msgspec
 
 from precast.base.errors import PrecastError
 from precast.services.sessions import issues
-from precast.services.sessions.copies import Verdict, judge, remember
+from precast.services.sessions.copies import Verdict, judge, next_epoch, remember
 from precast.services.sessions.machines import MachineService
 from precast.services.sessions.orders import STREAM_PREFIX
 from precast.services.sessions.served_state import NOTHING_SERVED, ServedState
@@ -72,7 +72,8 @@ class SessionService:
     def _begin(self, arrival: SessionStart, hello: Hello, version: int) -> Transaction[AcceptedSession | PrecastError]:
         node = arrival.node
         before = yield from self._sessions.lock(node)
-        verdict = judge(before, hello, (yield from self._sessions.find_received(node, hello.instance)))
+        received = yield from self._sessions.find_received(node, hello.instance)
+        verdict = judge(before, hello, received)
         # Returned, not raised: what was written down about the machine must be committed.
         if verdict is Verdict.OVERTAKEN:
             return issues.OVERTAKEN_HELLO.error(node=node)
@@ -82,12 +83,14 @@ class SessionService:
         if before.instance not in ("", hello.instance):
             yield from self._sessions.fence_stream(node, before.instance)
         position, lost = yield from self._open_stream(node, hello)
+        if received is None:
+            yield from self._sessions.forget_streams(node, hello.instance)
         if hello.received:
             is_restored = hello.epoch > before.epoch  # our database was restored; or the node was purged
             yield from self._streams.renumber_after(
                 STREAM_PREFIX + node, hello.received, hello.received_at, is_restored=is_restored
             )
-        epoch = max(before.epoch, hello.epoch) + 1
+        epoch = next_epoch(before, hello)
         attempts = remember(before.attempts, hello)
         yield from self._sessions.begin(msgspec.structs.replace(arrival, attempts=attempts), epoch, lost)
         digest = yield from self._newest_facts(node)

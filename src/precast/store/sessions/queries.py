@@ -80,6 +80,16 @@ FENCE_STREAM = Query(
     "sessions.fence_stream", "UPDATE session_stream SET at = at + 1 WHERE node = :node AND instance = :instance"
 )
 FENCE_STREAMS = Query("sessions.fence_streams", "UPDATE session_stream SET at = at + 1 WHERE node = :node")
+FORGET_STREAMS = Query(
+    "sessions.forget_streams",
+    """
+    -- Deletes the streams of a node besides the newest ones and that of `instance`.
+    DELETE FROM session_stream WHERE node = :node AND instance IN (
+        SELECT instance FROM session_stream WHERE node = :node AND instance <> :instance
+        ORDER BY at DESC, instance LIMIT :limit OFFSET :kept
+    )
+    """,
+)
 RECEIVED = Query("sessions.received", "SELECT received FROM session_stream WHERE node = :node AND instance = :instance")
 LOCK_STREAMS = Query(
     "sessions.lock_streams",

@@ -18,7 +18,9 @@ from precast.store.sessions.machines import Machine, delete_node_machines
 # Rows that one statement reads.
 PAGE = 5000
 # No server takes a longer lease.
-LONGEST_LEASE = timedelta(hours=1)
+LONGEST_LEASE = timedelta(minutes=2)
+# How many local stores of a node are remembered; of older ones nothing can arrive any more.
+MAX_STREAMS = 8
 
 
 class PreviousSession(msgspec.Struct, frozen=True):
@@ -204,6 +206,10 @@ class Sessions:
         """Return the position of a node's stream, and create the stream if it does not exist. Earlier sessions of it are fenced off."""
         ((received, at),) = yield queries.OPEN_STREAM(node=node, instance=instance, now=self._now())
         return StreamPosition(received, at)
+
+    def forget_streams(self, node: str, instance: str) -> Transaction[None]:
+        """Forget the oldest streams of a node that begins a new one, so that a node cannot have any number of them."""
+        yield queries.FORGET_STREAMS(node=node, instance=instance, kept=MAX_STREAMS - 1, limit=PAGE)
 
     def fence_stream(self, node: str, instance: str) -> Transaction[None]:
         """Fence off earlier sessions of this stream: the position they know becomes invalid."""

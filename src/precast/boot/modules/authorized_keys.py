@@ -20,7 +20,8 @@ REDIRECT = (
 def add(
     context: ModuleContext, name: str, lines: Sequence[str], *, instead_of: str = "", options: str = REDIRECT
 ) -> None:
-    """Add the keys that a user does not have yet. With `instead_of`, `options` refuse the login and name that user instead.
+    """Add the keys that a user does not have yet. With `instead_of`, `options` replace those of each key: they refuse the login and name
+    that user instead.
 
     Without keys, a user with a home directory gets an empty file.
     """
@@ -43,7 +44,7 @@ def add(
     new = [line for line in stripped if _is_key(context, name, line) and _identify_key(line) not in present]
     if instead_of:
         filled = options.replace("$USER", instead_of).replace("$DISABLE_USER", name)
-        new = [f"{filled} {line}" for line in new]
+        new = [f"{filled} {_remove_options(line)}" for line in new]
     if not new and (lines or content_found is not None):
         return
     existing = f"{text.rstrip()}\n" if text.strip() else ""
@@ -65,6 +66,11 @@ def _is_key(context: ModuleContext, name: str, line: str) -> bool:
         context.warn(f"{name}: {line[:30]!r} is not a public key, so it is not added")
         return False
     return True
+
+
+def _remove_options(line: str) -> str:
+    entry = parse(line)
+    return line if entry is None or not entry.options else f"{entry.type} {entry.key} {entry.name}".strip()
 
 
 def _identify_key(line: str) -> str:

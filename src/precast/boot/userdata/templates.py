@@ -33,8 +33,13 @@ class RenderedTemplate(NamedTuple):
 
 
 def render(text: str, variables: Mapping[str, Any], first_line: int = 2) -> RenderedTemplate:
-    """Render a template; its first line is the one after the header. Raises InputError BOOT-308."""
+    """Render a template; its first line is the one after the header. Raises InputError BOOT-308.
+
+    As in cloud-init, a line break at the end stays, also after a tag that removes those that follow it.
+    """
     renderer = _Renderer(variables)
+    end = "\n" if text.endswith("\n") else ""
+    text = text.removesuffix("\n")
     line = first_line
     try:
         pieces = _split_template(text, first_line)
@@ -44,7 +49,7 @@ def render(text: str, variables: Mapping[str, Any], first_line: int = 2) -> Rend
     except TemplateError as error:
         at = renderer.line or line
         raise issues.BAD_TEMPLATE.error(line=at, problem=error) from None
-    return RenderedTemplate(out, tuple(dict.fromkeys(renderer.missing)))
+    return RenderedTemplate(out + end, tuple(dict.fromkeys(renderer.missing)))
 
 
 def _split_template(text: str, line: int) -> list[_TemplatePart]:
@@ -66,6 +71,8 @@ def _split_template(text: str, line: int) -> list[_TemplatePart]:
         elif match[1] == "%":
             word = match[3].partition(" ")[0]
             if word == "raw":
+                at -= match[0].endswith("\n")  # unlike after other tags, the line break belongs to the text
+                line = here + text[match.start() : at].count("\n")
                 end = _RAW_END.search(text, at)
                 if end is None:
                     raise TemplateError("endraw is missing")

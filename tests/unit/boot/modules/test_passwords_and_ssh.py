@@ -9,6 +9,7 @@ import pytest
 from precast.boot.capabilities import Capability
 from precast.boot.modules.passwords import list_requests
 from precast.boot.modules.passwords import make_parts as make_password_parts
+from precast.resources.ssh_authorized_key import parse
 from tests.unit.boot.modules import scratch
 from tests.unit.boot.modules.test_users import KEY, passwords
 
@@ -90,6 +91,17 @@ def test_keys_of_the_data_source_authorize_the_default_user_and_redirect_root(ro
     redirects = (root / "root/.ssh/authorized_keys").read_text()
     assert redirects.count('command="echo \'Please login as the user \\"debian\\" rather than') == 2
     assert (root / "root/.ssh/authorized_keys").stat().st_mode & 0o777 == 0o600
+
+
+def test_redirect_replaces_the_options_of_a_key(root: Path) -> None:
+    """Two lists of options before a key would make the line invalid, and sshd would not show the message."""
+    own = f'from="192.0.2.0/24",no-pty {KEY} desk'
+    ssh(root, {"ssh_authorized_keys": [own]})
+    assert (root / "home/debian/.ssh/authorized_keys").read_text() == f"{own}\n"
+    [line] = (root / "root/.ssh/authorized_keys").read_text().splitlines()
+    assert line.endswith(f'exit 142" {KEY} desk')
+    assert "from=" not in line
+    assert parse(line) is not None
 
 
 def test_root_login_is_allowed_only_on_request(root: Path) -> None:

@@ -102,7 +102,7 @@ async def test_type_that_no_node_can_apply_is_a_warning_at_staging(site: Site) -
     assert (await site.views.show("web0")).problems == [problem]
     (shown,) = (await site.preview()).problems
     assert (shown.problem, shown.count) == (problem, 3)
-    assert await site.status() == ["the staged catalogs of 3 nodes have problems that a run would meet"]
+    assert await site.status() == ["the staged catalogs of 3 nodes have problems that a run could meet"]
     # It fails only these resources, so it is released.
     released = await site.releases.release(ReleaseBody(TargetsBody(all=True)), "ada")
     assert len(released.released) == 3

@@ -222,6 +222,7 @@ def test_problems_of_a_catalog_are_shown_before_its_release(deployment: Deployme
     deployment.deploy()
     done = deployment.command("catalog", "compile", "web1")
     assert done.returncode == 0
+    assert "\nnote: the staged catalogs of " in deployment.command("status").stdout
     told = "warning: no node can apply resources of type augeas: Augeas[lens] [CATALOG-004]\n  hint: "
     assert told in done.stdout
     assert told in deployment.command("catalog", "show", "web1").stdout

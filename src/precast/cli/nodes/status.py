@@ -1,6 +1,10 @@
-"""`precast status`: the state of the site on one screen. Exit code 0: everything works; 1: something needs attention; 2: broken."""
+"""`precast status`: the state of the site on one screen. Exit code 0: everything works; 1: something needs attention; 2: broken.
+
+A note is shown and leaves the exit code at 0.
+"""
 
 import argparse
+from collections.abc import Sequence
 
 import msgspec
 
@@ -8,7 +12,7 @@ from precast.base.spans import visible
 from precast.cli.console.client import add_connection, connect
 from precast.cli.console.output import format_time, print_json
 from precast.cli.console.parser import declare_exits
-from precast.wire.nodes.status import DatabaseStatus, DiskStatus, QueueStatus, StatusView
+from precast.wire.nodes.status import NOTE, DatabaseStatus, DiskStatus, Problem, QueueStatus, StatusView
 
 WARNING, BROKEN = 1, 2
 
@@ -28,7 +32,12 @@ def _status(args: argparse.Namespace) -> int:
             print(f"{name:10} {visible(text)}")
         for problem in view.problems:
             print(f"\n{problem.level}: {visible(problem.text)}\n  hint: {visible(problem.hint)}")
-    levels = {problem.level for problem in view.problems}
+    return exit_code(view.problems)
+
+
+def exit_code(problems: Sequence[Problem]) -> int:
+    """The exit code for the problems of a site, the worst that applies."""
+    levels = {problem.level for problem in problems} - {NOTE}
     return BROKEN if "broken" in levels else WARNING if levels else 0
 
 

@@ -2,13 +2,13 @@
 
 A problem is found in the counts of a `StatusView` alone. Whatever has something to report adds a count with a default to that view, lets
 `StatusService.show` read it, and yields a problem here. Level `warning` needs attention, level `broken` means that the site does not do
-its work. `precast status` ends with 0 only if there is no problem.
+its work. Level `note` is for what a healthy site may have: `precast status` ends with 0 only if there is no problem of another level.
 """
 
 from collections.abc import Iterator
 from datetime import timedelta
 
-from precast.wire.nodes.status import DatabaseStatus, DiskStatus, Problem, StatusView
+from precast.wire.nodes.status import NOTE, DatabaseStatus, DiskStatus, Problem, StatusView
 
 LOW_DISK_SHARE = 0.10
 FULL_DISK_SHARE = 0.02
@@ -65,8 +65,9 @@ def find_problems(view: StatusView) -> Iterator[Problem]:
         text = f"the code of {_nodes(view.code_errors)} gives an error: no new catalog can be staged"
         yield Problem("warning", text, "`precast catalog errors` shows the errors")
     if view.flawed_catalogs:
-        text = f"the staged catalogs of {_nodes(view.flawed_catalogs)} have problems that a run would meet"
-        yield Problem("warning", text, "`precast catalog errors` shows the problems")
+        # Nothing of it has failed: a run that does is a warning above. A module may also do well without one of its facts.
+        text = f"the staged catalogs of {_nodes(view.flawed_catalogs)} have problems that a run could meet"
+        yield Problem(NOTE, text, "`precast catalog errors` shows them; `missing_module_facts` decides about facts")
     yield from _check_database(view.database)
 
 

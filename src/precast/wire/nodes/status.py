@@ -43,8 +43,12 @@ class ClockTrouble(msgspec.Struct, frozen=True):
     hint: str
 
 
+# The level of a finding that a healthy site may have.
+NOTE = "note"
+
+
 class Problem(msgspec.Struct, frozen=True):
-    """A finding that needs attention. `level` is warning or broken."""
+    """A finding. `level` is note, warning (it needs attention) or broken."""
 
     level: str
     text: str

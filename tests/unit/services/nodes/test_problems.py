@@ -57,7 +57,7 @@ def test_healthy_site_has_no_problem() -> None:
         ),
         (
             {"flawed_catalogs": 2},
-            ("warning", "the staged catalogs of 2 nodes have problems that a run would meet"),
+            ("note", "the staged catalogs of 2 nodes have problems that a run could meet"),
         ),
         (
             {"database": DatabaseStatus("SQLite", "x", 1, 0.8, 0, None)},

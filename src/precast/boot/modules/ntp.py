@@ -168,7 +168,8 @@ MODULES = (
                     "ntp_client": Text((*CLIENTS, "ntpdate", "auto")),
                     "enabled": Flag(),
                     "config": _CONFIG,
-                }
+                },
+                null={},  # the default client with the default servers, as in cloud-init
             )
         },
         after=(*packages.AFTER, Predecessor("packages", "the client may be one of the packages")),

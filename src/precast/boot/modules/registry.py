@@ -47,8 +47,8 @@ def clean(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
             cleaned_config[key] = value
         elif key not in schemas:
             findings.append(_describe_unread_key(str(key), schemas))
-        elif value is not None:
-            cleaned = schemas[key].clean(value, (key,), findings)
+        elif (given := schemas[key].null if value is None else value) is not None:
+            cleaned = schemas[key].clean(given, (key,), findings)
             if cleaned is not INVALID:
                 cleaned_config[key] = cleaned
     return cleaned_config, findings

@@ -54,6 +54,7 @@ class ValueSchema:
 
     name = "anything"
     is_secret = False
+    null: Any = None  # what a top-level key without a value means; None: the key counts as absent
 
     def clean(self, value: Any, path: Path, findings: list[Finding]) -> Any:
         """Return the value as modules use it, or INVALID after adding to `findings`."""
@@ -277,7 +278,9 @@ class Fields(ValueSchema):
         required: Sequence[str] = (),
         others: ValueSchema | None = None,
         keeps_null: bool = False,
+        null: Any = None,
     ) -> None:
+        self.null = null
         self.fields = fields
         self.required = tuple(required)
         self.others = others

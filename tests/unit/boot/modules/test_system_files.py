@@ -125,6 +125,11 @@ def test_time_servers_are_written_for_the_client(root: Path, client: str, path: 
     assert line in read(root, path).splitlines()
 
 
+def test_key_ntp_without_a_value_asks_for_the_default_servers(root: Path) -> None:
+    run(root, {"ntp": None}, "ntp")
+    assert "pool 0.debian.pool.ntp.org iburst" in read(root, "/etc/chrony/chrony.conf").splitlines()
+
+
 def test_users_own_template_is_rendered(root: Path) -> None:
     template = "## template:jinja\n{% for name in servers %}\nserver {{ name }}\n{% endfor %}\n"
     own = {"template": template, "confpath": "/etc/mine.conf"}

@@ -45,11 +45,9 @@ class FactService:
         Raises InputError FACTS-001 if the digest is not that of the facts, FACTS-005 or JSON-002 if they are not a mapping, ConflictError
         FACTS-007 for a node that is on hold. Cancelling is safe: the set was stored or it was not.
         """
-        if await self._database.read(self._sessions.filter_held, [node]):
-            raise issues.HELD_NODE.error(node=node)
         promise: asyncio.Future[FactsAnswer | PrecastError] = asyncio.get_running_loop().create_future()
         refuse_unreadable(node, upload)
-        self._database.write_item(self.take, (node, self.prepare(node, upload)), promise)
+        self._database.write_item(self._take_requests, (node, self.prepare(node, upload)), promise)
         answer = await promise
         if isinstance(answer, PrecastError):
             raise answer
@@ -62,6 +60,15 @@ class FactService:
     def take(self, uploads: Sequence[tuple[str, ReceivedFacts]]) -> Transaction[Sequence[FactsAnswer | PrecastError]]:
         """Decide upon and store the sets of many nodes as a part of another transaction; an answer or an error for each."""
         return self._intake.take(uploads)
+
+    def _take_requests(
+        self, uploads: Sequence[tuple[str, ReceivedFacts]]
+    ) -> Transaction[Sequence[FactsAnswer | PrecastError]]:
+        """As `take`, for sets that came without a session: a node that is on hold gets an error."""
+        held = yield from self._sessions.filter_held([node for node, _ in uploads])
+        accepted = [upload for upload in uploads if upload[0] not in held]
+        answers = iter((yield from self.take(accepted)) if accepted else ())
+        return [issues.HELD_NODE.error(node=node) if node in held else next(answers) for node, _ in uploads]
 
     async def show(self, node: str) -> FactsView:
         """The stored facts of a node. Raises NotFoundError FACTS-002."""

@@ -1,6 +1,7 @@
 """The files of a site's keys in a backup: of one moment, and never written anywhere else than into their two directories."""
 
 import contextlib
+import fcntl
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from precast.base.encryption.keys import Passphrase
 from precast.base.errors import InputError, PrecastError, UnavailableError
+from precast.services.identity.signer import key_backup
 from precast.services.identity.signer.key_backup import KeyFiles, KeyPlace
 from precast.store.engine.connect import connect
 from precast.store.engine.database import Database
@@ -61,6 +63,21 @@ async def test_rotation_between_rows_and_keys_fails_the_backup_and_leaves_no_fil
         backup.restore_keys(file, PASSPHRASE, place)
     for name in ("key.pem", "certificate.pem", "chain.pem"):
         assert (tmp_path / "restored/authority" / name).read_bytes() == (server.data / "authority" / name).read_bytes()
+
+
+def test_signer_that_is_stuck_fails_the_backup_instead_of_holding_it_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Server.init(tmp_path / "data")
+    keys = KeyFiles(server.data)
+    monkeypatch.setattr(key_backup, "LOCK_S", 0.2)
+    with (server.data / "signer/lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(UnavailableError) as caught, keys.opened():
+            pass
+        assert caught.value.code == "CA-030"
+    with keys.opened() as parts:
+        assert "authority/key.pem" in {part.name for part in parts}
 
 
 def write_backup(path: Path, *frames: Frame, keys_owner: str = "", schema: int = 1) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.precast_command import DEADLINE_S, assert_fine
+from tests.e2e.precast_command import DEADLINE_S, assert_fine, assert_refused
 from tests.e2e.precast_server import Server, precast, running
 
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (DEBUG|INFO|WARNING|ERROR|CRITICAL) precast[\w.]*: [^\n]+")
@@ -63,6 +63,12 @@ def test_log_level_leaves_out_what_is_less_important(server: Server) -> None:
         server.read("token", "enrol", "web1")
         server.stop()
         assert " INFO " not in server.log
+
+
+def test_command_whose_signer_cannot_write_prints_its_error_once(server: Server) -> None:
+    (server.data / "signer/lock").unlink()
+    (server.data / "signer/lock").mkdir()
+    assert_refused(precast("server", "admin", "--data", server.data), 75, "CA-030", "cannot write its state")
 
 
 def test_server_whose_log_cannot_be_written_goes_on(server: Server) -> None:

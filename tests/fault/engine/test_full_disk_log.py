@@ -38,8 +38,8 @@ def test_full_disk_is_in_the_log_of_a_real_server_until_it_stores_again(tmp_path
     repairs = [line for line in lines if "stores again" in line]
     assert 1 <= len(failures) <= len(repairs) + 1
     assert re.fullmatch(
-        r"\S+Z ERROR precast\.store: there is no space left .*/disk/precast\.db.* \[STORE-006\]; .*free some space.*",
+        r"\S+Z ERROR precast\.store\.commit: there is no space left .*/disk/precast\.db.* \[STORE-006\]; .*free some space.*",
         failures[0],
     )
-    assert re.fullmatch(r"\S+Z WARNING precast\.store: the database stores again, after \d+ s", repairs[-1])
+    assert re.fullmatch(r"\S+Z WARNING precast\.store\.commit: the database stores again, after \d+ s", repairs[-1])
     assert not any("Traceback" in line for line in lines)

@@ -38,7 +38,7 @@ from precast.store.engine.interface import (
 )
 from precast.store.engine.query import Transaction
 
-log = logging.getLogger("precast.store")
+log = logging.getLogger("precast.store.commit")
 # A command, which has no log, prints the error itself: without any handler, `logging` would print the line too.
 log.addHandler(logging.NullHandler())
 changes = logging.getLogger("precast.changes")

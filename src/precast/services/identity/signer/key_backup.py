@@ -10,6 +10,7 @@ import os
 import pwd
 import re
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -24,6 +25,9 @@ from precast.store.schema.backup_format import PART_BYTES, FilePart, Header
 
 DIRECTORIES = ("authority", "signer")
 LOCK = "lock"
+# The signer holds its lock while it writes a few lines. One that does not release it is stuck.
+LOCK_S = 30.0
+LOCK_STEP_S = 0.05
 # Numbers of users are smaller; the largest one of 32 bits stands for none.
 NO_USER = 2**32 - 1
 _NAME = re.compile(r"(authority|signer)/[\w-][\w.-]{0,99}", re.ASCII)
@@ -69,11 +73,14 @@ class KeyFiles:
 
     @contextlib.contextmanager
     def _signer_locked(self) -> Iterator[None]:
-        """Wait until the signer has written what it is writing. A signer that never ran has no lock."""
+        """Wait until the signer has written what it is writing. A signer that never ran has no lock.
+
+        Raises UnavailableError CA-030 if it holds the lock for longer than `LOCK_S`.
+        """
         path = self._place / "signer" / LOCK
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(FileNotFoundError):
-                fcntl.flock(stack.enter_context(path.open("rb")), fcntl.LOCK_EX)
+                _lock(stack.enter_context(path.open("rb")))
             yield
 
     def _read_certificate(self) -> bytes:
@@ -158,6 +165,17 @@ class KeyPlace:
             raise issues.KEYS_EXIST.error(place=error.filename) from None
         except OSError as error:
             raise issues.KEYS_UNWRITABLE.error(place=self._place, reason=error.strerror) from error
+
+
+def _lock(file: BinaryIO) -> None:
+    deadline_s = time.monotonic() + LOCK_S
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline_s:
+                raise issues.SIGNER_UNAVAILABLE.error(reason=f"it has held its lock for {LOCK_S:g} s") from None
+            time.sleep(LOCK_STEP_S)
 
 
 def owner_of(path: Path) -> str:

@@ -22,6 +22,8 @@ from precast.services.identity.signer.signer_log import LogLine
 from precast.services.identity.signer.verbs import commands, documents, issuing, rotating, sealing
 
 log = logging.getLogger("precast.signer")
+# A command that signs by itself prints the error: without any handler, `logging` would print the line too.
+log.addHandler(logging.NullHandler())
 
 # Refusals that are logged, after a burst of ten times as many; the rest is counted in the next line.
 REFUSALS_PER_S = 10

@@ -69,3 +69,32 @@ async def test_server_restarted_forty_days_ahead_deletes_no_report(site: Site, c
     await asyncio.sleep(8)  # retention runs at the start
     assert count_rows(site, "report") == 1
     wait_for_log(site, "the clock of this server is 40 days ahead of what it should show")
+
+
+def says_clock(site: Site) -> bool:
+    """Whether the status names the clock as a problem."""
+    return any("the clock of" in problem["text"] for problem in site.status()["problems"])
+
+
+@pytest.mark.parametrize("offset", [FORTY_DAYS, -FORTY_DAYS], ids=["ahead", "behind"])
+def test_site_created_by_a_wrong_clock_goes_on_by_one_command_when_the_clock_is_right(
+    tmp_path: Path, clock: WrongClock, monkeypatch: pytest.MonkeyPatch, offset: timedelta
+) -> None:
+    """Nothing shows that the clock is wrong, so the server trusts it, and its authority is created by it."""
+    clock.set(offset)
+    site = Site(tmp_path / "data")
+    site.run_by(clock.prefix)
+    with monkeypatch.context() as patched:
+        for name, value in clock.environment.items():
+            patched.setenv(name, value)
+        with site:
+            site.run("db", "clock", "--data", str(site.directory))
+    clock.correct()
+    site.start()
+    with closing(site):
+        site.enrol("web1")
+        assert says_clock(site)
+        assert site.run("db", "clock", "--confirm", "--data", str(site.directory))["trusted"]
+        until_s = time.monotonic() + DEADLINE_S
+        while says_clock(site):
+            assert time.monotonic() < until_s, site.log

@@ -30,6 +30,8 @@ AUTHORITY_FOR = timedelta(days=3650)
 NODE_FOR = timedelta(days=30)
 SERVER_FOR = timedelta(days=90)
 BACKDATED = timedelta(minutes=5)
+# Nobody can replace an authority as easily as a node's certificate, and it may have been created by a clock that was ahead.
+AUTHORITY_BACKDATED = timedelta(days=365)
 
 
 class PublicAuthority:
@@ -117,7 +119,7 @@ class Authority(PublicAuthority):
             self.certificate.subject,
             request.public_key(),
             x509.random_serial_number(),
-            now,
+            now - BACKDATED,
             now + NODE_FOR,
         )
         for extension in names.to_x509(extensions):
@@ -130,7 +132,8 @@ class Authority(PublicAuthority):
     def sign_server(self, key: ec.EllipticCurvePublicKey, hosts: Sequence[str], now: datetime) -> x509.Certificate:
         """Issue a certificate for a server with these names and addresses."""
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0][:64])])
-        builder = _builder(name, self.certificate.subject, key, x509.random_serial_number(), now, now + SERVER_FOR)
+        serial, since = x509.random_serial_number(), now - BACKDATED
+        builder = _builder(name, self.certificate.subject, key, serial, since, now + SERVER_FOR)
         return self._finish(builder, [_general_name(host) for host in hosts], ExtendedKeyUsageOID.SERVER_AUTH)
 
     def sign_document(self, data: bytes) -> bytes:
@@ -177,7 +180,7 @@ def _authority_builder(
     subject: x509.Name, issuer: x509.Name, key: object, serial: int, now: datetime, until: datetime
 ) -> x509.CertificateBuilder:
     return (
-        _builder(subject, issuer, key, serial, now, until)
+        _builder(subject, issuer, key, serial, now - AUTHORITY_BACKDATED, until)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(key_cert_sign=True, crl_sign=True), critical=True)
     )
@@ -188,7 +191,7 @@ def _builder(
     issuer: x509.Name,
     key: object,
     serial: int,
-    now: datetime,
+    since: datetime,
     until: datetime,
 ) -> x509.CertificateBuilder:
     assert isinstance(key, ec.EllipticCurvePublicKey), "read_request lets no other through"
@@ -198,7 +201,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(serial)
-        .not_valid_before(now - BACKDATED)
+        .not_valid_before(since)
         .not_valid_after(until)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     )

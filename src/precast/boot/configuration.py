@@ -16,6 +16,8 @@ from precast.boot.modules import registry, user_entries
 from precast.boot.userdata import reader
 from precast.boot.userdata.documents import Script, UserData
 
+_UNKNOWN = "unknown"
+
 
 class Configuration(NamedTuple):
     """The configuration that modules read: every value has the type that its module declares.
@@ -85,8 +87,6 @@ def make_variables(values: Mapping[Capability, Any], system: Mapping[str, str]) 
         "availability_zone": Capability.ZONE,
         "region": Capability.REGION,
         "platform": Capability.PLATFORM,
-        "cloud_name": Capability.PLATFORM,
-        "cloud_id": Capability.PLATFORM,
         "public_ssh_keys": Capability.PUBLIC_KEYS,
     }
     v1 = {name: values[capability] for name, capability in names.items() if capability in values}
@@ -94,7 +94,19 @@ def make_variables(values: Mapping[Capability, Any], system: Mapping[str, str]) 
     if "local_hostname" in v1:
         # The short name, even if the source gives a domain with it.
         v1["local_hostname"] = v1["local_hostname"].partition(".")[0]
-    return {**v1, "v1": v1, "ds": {"meta_data": values.get(Capability.METADATA, {})}}
+    metadata = values.get(Capability.METADATA) or {}
+    if "platform" in v1:
+        v1["cloud_name"] = _find_cloud_name(v1["platform"], metadata)
+        v1["cloud_id"] = v1["platform"] if v1["cloud_name"] == _UNKNOWN else v1["cloud_name"]
+    return {**v1, "v1": v1, "ds": {"meta_data": metadata}}
+
+
+def _find_cloud_name(platform: str, metadata: Mapping[str, Any]) -> str:
+    """Return the name of the cloud, as cloud-init does: metadata may give it, and a seed alone does not tell it."""
+    given = metadata.get("cloud-name")
+    if isinstance(given, str) and given:
+        return given.lower()
+    return _UNKNOWN if platform == "nocloud" else platform
 
 
 def _read_launch_index(metadata: Mapping[str, Any]) -> int | None:

@@ -3,8 +3,8 @@
     .venv/bin/python bench/growth.py [--quick]
 
 The nodes have 20 roles, so that many nodes share a catalog; the code, the facts and the services are real, on SQLite on a disk. The figures
-are CPU time of this process, which other programs on the machine disturb little. While the largest fleet is released, another writer
-commits one small row after the other, and its longest wait is measured, in elapsed time.
+are CPU time of this process, which other programs on the machine disturb little. While a fleet is released, another writer commits one small
+row after the other, and its longest wait is measured, in elapsed time. The goal is for the longest wait beside any of the fleets.
 """
 
 import asyncio
@@ -169,12 +169,14 @@ def main() -> None:
     print_rows(heads, [(str(cost.nodes), *cost[1:]) for cost in costs])
     small, large = costs[0], costs[-1]
     one, everything = large.one_resource / small.one_resource, large.all_resources / small.all_resources
-    worst = max(one, everything)
+    worst, waited = max(one, everything), max(cost.longest_wait for cost in costs)
+    back = large.rollback / small.rollback
     goals = [
         Goal("growth-query-resources", round(worst, 2), RATIO, worst <= RATIO),
         Goal("growth-release-ms-per-node", round(large.release, 3), RELEASE_MS, large.release <= RELEASE_MS),
         Goal("growth-release", round(large.release / small.release, 2), RATIO, large.release / small.release <= RATIO),
-        Goal("growth-longest-wait-ms", round(large.longest_wait, 1), WAIT_MS, large.longest_wait <= WAIT_MS),
+        Goal("growth-rollback", round(back, 2), RATIO, back <= RATIO),
+        Goal("growth-longest-wait-ms", round(waited, 1), WAIT_MS, waited <= WAIT_MS),
     ]
     figures = {str(cost.nodes): {key: round(value, 4) for key, value in cost._asdict().items()} for cost in costs}
     finish("growth", is_quick, figures, goals)

@@ -3,8 +3,8 @@
     .venv/bin/python bench/growth.py [--quick]
 
 The nodes have 20 roles, so that many nodes share a catalog; the code, the facts and the services are real, on SQLite on a disk. The figures
-are CPU time of this process, which other programs on the machine disturb little. While a fleet is released, another writer commits one small
-row after the other, and its longest wait is measured, in elapsed time. The goal is for the longest wait beside any of the fleets.
+are CPU time of this process, which other programs on the machine disturb little. While a fleet is released, another writer commits one
+small row after the other, and its longest wait is measured, in elapsed time. The goal is for the longest wait beside any of the fleets.
 """
 
 import asyncio

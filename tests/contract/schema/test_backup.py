@@ -22,6 +22,7 @@ from precast.store.identity.tokens import EnrolmentToken, PersonToken, Tokens
 from precast.store.queue.kinds import WorkKind
 from precast.store.queue.queue import WorkQueue
 from precast.store.schema import backup
+from precast.store.schema.backup_format import FORMAT, End, Header, Page, new_backup, write_frame
 from precast.store.schema.schema import Schema
 from precast.store.schema.tables import PAGE_ROWS, TABLES
 from precast.store.sessions.streams import Streams
@@ -197,6 +198,17 @@ async def test_backup_without_some_rows_restores_nothing(filled: Database, empty
     (tmp_path / "less").write_bytes(gzip.compress(frames[:start] + frames[end:]))
     with pytest.raises(InputError, match="rows are missing"):
         await backup.restore(empty, tmp_path / "less")
+    assert await Schema(empty).list_applied() == []
+
+
+async def test_row_that_the_database_refuses_is_said_to_be_in_the_backup(empty: Database, tmp_path: Path) -> None:
+    with new_backup(tmp_path / "forged", None) as file:
+        write_frame(file, Header(FORMAT, Schema(empty).known, 0, "SQLite", 0))
+        write_frame(file, Page("authority", ["fingerprint", "added_at"], [["same", 1], ["same", 2]]))
+        write_frame(file, End({"authority": 2}))
+    with pytest.raises(InputError, match="the database refuses a row") as caught:
+        await backup.restore(empty, tmp_path / "forged")
+    assert caught.value.code == "STORE-033"
     assert await Schema(empty).list_applied() == []
 
 

@@ -95,9 +95,12 @@ async def restore(database: Database, path: Path, opener: Opener | None = None, 
     """
     try:
         content = await database.write(_restore_tables, database, path, opener, place)
-    except (ConflictError, InternalError):
+    except (ConflictError, InternalError) as error:
         # A row that the database refuses may be damaged; only the checksum at the end of the file shows that.
         verify(path, opener)
+        if issues.CONSTRAINT.matches(error):
+            reason = f"the database refuses a row: {error.message}"
+            raise issues.BACKUP_BROKEN.error(path=path, reason=reason) from error
         raise
     await Schema(database).expand()
     return content

@@ -44,6 +44,48 @@ def test_path_of_a_cycle_begins_with_the_first_resource_as_puppet_prints_it() ->
     assert find_cycle(compiled(code).body) == ["Notify[a]", "Class[A]", "Notify[b]", "Class[B]"]
 
 
+CYCLES = {
+    "the same resource": "notify { 'a': require => Notify['a'] }",
+    "no-op": "notify { 'a': noop => true, require => Notify['b'] } notify { 'b': noop => true, require => Notify['a'] }",
+    "tags": "notify { 'a': tag => 'x', require => Notify['b'] } notify { 'b': require => Notify['a'] }",
+    "realized": "@notify { 'a': before => Notify['b'] } notify { 'b': before => Notify['a'] } realize(Notify['a'])",
+    "collected": "@notify { 'a': tag => 't' } notify { 'b': before => Notify['a'] } Notify<| tag == 't' |> -> Notify['b']",
+    "contained class": """
+        class a { notify { 'a': } contain b } class b { notify { 'b': require => Class['a'] } } include a""",
+    "own class": "class a { notify { 'a': require => Class['a'] } } include a",
+    "defines": "define d { notify { $title: require => D['y'] } } d { 'x': } d { 'y': require => D['x'] }",
+    "own define": "define d { notify { $title: before => D[$title] } } d { 'x': }",
+    "stages": """
+        stage { 'pre': before => Stage['main'] } class a { notify { 'a': require => Notify['m'] } }
+        class { 'a': stage => 'pre' } notify { 'm': }""",
+    "alias": "notify { 'a': alias => 'x', before => Notify['b'] } notify { 'b': before => Notify['x'] }",
+    "arrows": "notify { 'a': } notify { 'b': } Notify['a'] ~> Notify['b'] -> Notify['a']",
+    "collector with itself": "notify { 'a': } notify { 'b': } Notify<||> -> Notify['a']",
+}
+NO_CYCLES = {
+    "virtual": "@notify { 'a': before => Notify['b'] } notify { 'b': before => Notify['c'] } notify { 'c': }",
+    "directory after its file": """
+        file { '/x': ensure => directory, require => File['/x/f'] } file { '/x/f': ensure => file }""",
+    "owner after the file": """
+        user { 'u': ensure => present, require => File['/y'] } file { '/y': ensure => file, owner => 'u' }""",
+    "included class": """
+        class a { notify { 'a': } include b } class b { notify { 'b': require => Class['a'] } } include a""",
+    "stages": """
+        stage { 'pre': before => Stage['main'] } class a { notify { 'a': before => Notify['m'] } }
+        class { 'a': stage => 'pre' } notify { 'm': }""",
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "is_cycle"),
+    [*((code, True) for code in CYCLES.values()), *((code, False) for code in NO_CYCLES.values())],
+    ids=[*CYCLES, *(f"none: {name}" for name in NO_CYCLES)],
+)
+def test_cycles_are_those_that_puppet_finds(code: str, is_cycle: bool) -> None:
+    """`puppet apply --noop` of Puppet 7.23 reports a cycle for exactly these."""
+    assert bool(find_cycle(compiled(code).body)) == is_cycle
+
+
 @pytest.mark.parametrize("seed", range(150))
 def test_search_for_a_cycle_finds_what_the_whole_order_has(seed: int) -> None:
     """The search leaves out automatic relationships, such as those of files with their directories."""

@@ -41,6 +41,7 @@ def test_absent_fact_of_a_module_is_named_with_its_file(code: str) -> None:
     ("path", "text"),
     [
         (RUBY, '%w[lay].each { |name| Facter.add("#{name}out") { setcode { 1 } } }\n'),
+        (RUBY, "Facter.add(:layout, type: :aggregate) do\n  chunk(:one) { { 'a' => 1 } }\nend\n"),
         ("modules/disks/facts.d/all.yaml", "layout: raid\n"),
         ("modules/disks/facts.d/all.json", '{"layout": 1}'),
         ("modules/disks/facts.d/all.txt", "other=1\nlayout=raid\n"),
@@ -59,6 +60,7 @@ def test_files_of_all_kinds_are_read(path: str, text: str) -> None:
         {RUBY: "Facter.add(:layout) do\n'\n"},
         {**FILES, "modules/mine/precast/facts/layout.py": ""},
         {"modules/disks/lib/facter/util/layout.rb": FILES[RUBY]},
+        {"modules/disks/spec/fixtures/modules/other/lib/facter/layout.rb": FILES[RUBY]},
         {"modules/disks/facts.d/layout.sh": "echo layout=raid\n"},
         {"modules/disks/facts.d/all.yaml": "- layout\n"},
         {"modules/disks/facts.d/all.json": '{"layout": '},

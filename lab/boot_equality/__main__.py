@@ -40,10 +40,12 @@ def format_row(result: Comparison) -> str:
 
 
 def print_row(result: Comparison, is_verbose: bool) -> None:
-    """Print the row of a comparison; with `is_verbose` also exit codes and each difference that no reason explains."""
+    """Print the row of a comparison; with `is_verbose` also exit codes, and each difference with its reason or content."""
     print(format_row(result), flush=True)
     if is_verbose:
         print(f"    exit codes: { {side: [code for code, _ in said] for side, said in result.said.items()} }")
+    for reason, difference in result.explained if is_verbose else ():
+        print(f"    {difference.path}: {reason}")
     for difference in result.unexplained if is_verbose else ():
         print(f"    {difference.path}")
         lines = difflib.ndiff(difference.theirs.splitlines(), difference.ours.splitlines())

@@ -32,7 +32,7 @@ def scheduler_tasks(
         FactRetention(Facts(database), guard).run,
         build_report_retention(database, settings, guard).run,
         ContentCollector(database, Blobs(database), Environments(database), guard).run,
-        _pruning(database, settings, guard).run,
+        _build_pruner(database, settings, guard).run,
         lambda: classification.rules.run(server_id),
     ]
     returners, names = build_returner_service(database, settings)
@@ -45,6 +45,6 @@ def scheduler_tasks(
     return tasks
 
 
-def _pruning(database: Database, settings: ServerSettings, guard: ClockGuard) -> CatalogPruner:
+def _build_pruner(database: Database, settings: ServerSettings, guard: ClockGuard) -> CatalogPruner:
     retention = Retention(settings.keep_traces, settings.keep_releases)
     return CatalogPruner(database, Traces(database), Catalogs(database), Blobs(database), guard, retention)

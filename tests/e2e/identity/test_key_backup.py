@@ -59,7 +59,7 @@ async def test_rotation_between_rows_and_keys_fails_the_backup_and_leaves_no_fil
         await backup.take(database, file, PASSPHRASE, KeyFiles(server.data))
     finally:
         await database.close()
-    with (place := KeyPlace(tmp_path / "restored")).filling():
+    with (place := KeyPlace(tmp_path / "restored")).filled():
         backup.restore_keys(file, PASSPHRASE, place)
     for name in ("key.pem", "certificate.pem", "chain.pem"):
         assert (tmp_path / "restored/authority" / name).read_bytes() == (server.data / "authority" / name).read_bytes()
@@ -90,7 +90,7 @@ def write_backup(path: Path, *frames: Frame, keys_owner: str = "", schema: int =
 
 
 def restore(file: Path, place: Path) -> None:
-    with (target := KeyPlace(place)).filling():
+    with (target := KeyPlace(place)).filled():
         backup.restore_keys(file, None, target)
 
 

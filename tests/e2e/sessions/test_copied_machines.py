@@ -1,7 +1,6 @@
 """Two machines with one certificate, real daemons and a real server: neither gets orders until an operator has chosen one of them."""
 
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -75,7 +74,7 @@ def test_copy_that_connects_while_the_original_is_away_holds_the_node_until_an_o
                 [PRECAST, "node", "show", "web1"], env=site.environment, capture_output=True, text=True, check=True
             )
             assert "precast node choose-machine web1 MACHINE" in printed.stdout
-            (problem,) = [row for row in site_status(site)["problems"] if "on hold" in row["text"]]
+            (problem,) = [row for row in site.status()["problems"] if "on hold" in row["text"]]
             assert "web1" in problem["text"]
 
             # A run leaves it out and says why; an order waits for the machine that is chosen.
@@ -141,19 +140,7 @@ def test_machine_set_back_to_a_snapshot_is_held_and_goes_on_by_one_command(site:
         assert "set back to an earlier state" in said
         command = said.rpartition("`")[0].rpartition("`")[2].split()
         assert command[:4] == ["precast", "node", "choose-machine", "web4"]
-        before = time.monotonic()
         site.run(*command[1:])
         agent.until_connected()
-        assert time.monotonic() - before < 30
         site.run("facts", "collect", "web4")
         agent.until(lambda status: agent.log.count(ORDERED) == 2)
-
-
-def site_status(site: Site) -> dict[str, Any]:
-    import json
-
-    done = subprocess.run(
-        [PRECAST, "status", "--json"], env=site.environment, capture_output=True, text=True, check=False
-    )
-    status: dict[str, Any] = json.loads(done.stdout)
-    return status

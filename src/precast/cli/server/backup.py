@@ -89,7 +89,7 @@ async def restore(args: argparse.Namespace) -> int:
     opener, target = _find_opener(args), location.parse(settings.location)
     place = KeyPlace(_keys_place(settings), takes_keys=not args.without_keys)
     restored_into: Location | Path = target
-    with place.filling():
+    with place.filled():
         if args.only_keys:
             restored_into = _keys_place(settings)
             content = backup.restore_keys(args.file, opener, place)

@@ -40,11 +40,13 @@ def with_environment(inputs: Inputs, settings: Settings) -> Settings:
     if values.get("manifest"):
         settings = msgspec.structs.replace(settings, manifest=_manifest(inputs, settings, values["manifest"]))
     if values.get("missing_module_facts"):
-        settings = msgspec.structs.replace(settings, missing_module_facts=_missing(values["missing_module_facts"]))
+        settings = msgspec.structs.replace(
+            settings, missing_module_facts=_parse_missing_facts(values["missing_module_facts"])
+        )
     return settings
 
 
-def _missing(value: str) -> MissingFacts:
+def _parse_missing_facts(value: str) -> MissingFacts:
     words: tuple[MissingFacts, ...] = get_args(MissingFacts)
     for word in words:
         if value == word:

@@ -112,7 +112,7 @@ class ReleaseService:
                 request = yield from self._approved.request(
                     environment, needed, selection, staged, requested_by, body.why
                 )
-                pending.append(_pending(request, len(staged)))
+                pending.append(_view_pending(request, len(staged)))
         if is_last:
             yield from self._releases.finish(stored.number)
         released = sorted([*known, *stored.nodes])
@@ -143,7 +143,7 @@ class ReleaseService:
         pending = []
         for environment, (needed, staged) in bound.items():
             request = yield from self._approved.request(environment, needed, selection, staged, requested_by, body.why)
-            pending.append(_pending(request, len(staged)))
+            pending.append(_view_pending(request, len(staged)))
         return pending
 
     def _roll_back(
@@ -183,7 +183,7 @@ class ReleaseService:
         return sorted((yield from self._catalogs.released.find_of_release(names, body.release)))
 
 
-def _pending(request: ApprovalRequest, nodes: int) -> PendingApproval:
+def _view_pending(request: ApprovalRequest, nodes: int) -> PendingApproval:
     return PendingApproval(request.id, request.environment, request.needed, request.expires_at, nodes, request.digest)
 
 

@@ -109,8 +109,11 @@ class KeyPlace:
         self.database_owner: tuple[int, int] | None = None
 
     @contextlib.contextmanager
-    def filling(self) -> "Iterator[KeyPlace]":
-        """Raises ConflictError CA-047 if there are keys by then, UnavailableError CA-050 if they cannot be written."""
+    def filled(self) -> "Iterator[KeyPlace]":
+        """Let the caller add files, which appear when the block ends.
+
+        Raises ConflictError CA-047 if there are keys by then, UnavailableError CA-050 if they cannot be written.
+        """
         with self._explained():
             is_new = not self._place.exists()
             try:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from precast.base.files import write_private
+from precast.base.files import flush_directory, write_private
 
 # The file is written again without expired tokens when it is this large and at least half of it has expired.
 COMPACT_BYTES = 16 * 1024**2
@@ -108,7 +108,7 @@ class TokenJournal:
             finally:
                 os.close(handle)
             if is_new:
-                _flush_directory(self._path.parent)
+                flush_directory(self._path.parent)
         except OSError:
             self._forget()  # what the file contains now is read again
             raise
@@ -134,11 +134,3 @@ class TokenJournal:
 def _write_all(handle: int, data: bytes) -> None:
     while data:
         data = data[os.write(handle, data) :]
-
-
-def _flush_directory(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

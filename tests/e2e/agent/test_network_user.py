@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.e2e.precast_server import Server, precast, running
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to drop its privileges")
 ROOT = 0
+WAIT_S = 10
 
 
 class Listener:
@@ -39,11 +41,18 @@ class Listener:
 
 
 def _owner(port: int) -> int:
-    """The user of the connection with this local port on the loopback address."""
+    """The user of the connection with this local port on the loopback address.
+
+    The kernel gives its table in pieces, and a piece read while connections of others come and go can lack a row.
+    """
     local = f"0100007F:{port:04X}"
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    (owner,) = [int(row[7]) for row in rows if row[1] == local]
-    return owner
+    deadline = time.monotonic() + WAIT_S
+    while time.monotonic() < deadline:
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        owners = {int(row[7]) for row in rows if row[1] == local}
+        if len(owners) == 1:
+            return owners.pop()
+    raise LookupError(f"no owner of port {port} within {WAIT_S} s")
 
 
 @pytest.fixture(scope="module")

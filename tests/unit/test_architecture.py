@@ -48,7 +48,7 @@ ONE_FILE_PER_KIND = {"resources", "boot/sources", "boot/modules", "lang/function
 # The rooms of the layers below: the same features have the same names in every layer.
 FEATURES = {
     "identity", "nodes", "query", "facts", "code", "traces", "compile", "catalogs", "sessions", "jobs", "reports",
-    "actions", "approvals", "plans", "futures", "secrets", "exports",
+    "actions", "approvals", "plans", "futures", "secrets", "exports", "windows",
 }  # fmt: skip
 # What else stands directly under a layer.
 EXTRA_ROOMS = {

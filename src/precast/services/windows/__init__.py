@@ -1,0 +1,1 @@
+"""Maintenance windows and schedules: when which actions may begin on which nodes."""

@@ -10,10 +10,10 @@ from precast.wire.nodes.policy import (
     Policy,
     decide_enforcement,
     find_open_window,
-    parse_window,
     policy_text,
     signed_bytes,
 )
+from precast.wire.windows.rules import parse_rule
 
 SUNDAY = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -76,6 +76,12 @@ def test_expired_policy_permits_no_run() -> None:
         # The night in which clocks go back: it is as long as it says.
         ("Sun 01:00 3h Europe/Berlin", "2026-10-25 01:59:00", "2026-10-24 23:00"),
         ("Sun 01:00 3h Europe/Berlin", "2026-10-25 02:00:00", None),
+        # A start in the repeated hour is the first of the two, a start in the skipped hour is the moment after that hour.
+        ("Sun 02:30 30m Europe/Berlin", "2026-10-25 00:30:00", "2026-10-25 00:30"),
+        ("Sun 02:30 30m Europe/Berlin", "2026-10-25 01:30:00", None),
+        ("Sun 02:30 30m Europe/Berlin", "2026-03-29 00:59:59", None),
+        ("Sun 02:30 30m Europe/Berlin", "2026-03-29 01:00:00", "2026-03-29 01:00"),
+        ("Sun 02:30 30m Europe/Berlin", "2026-03-29 01:30:00", None),
     ],
 )
 def test_window_is_open_from_its_start_for_its_length(window: str, at: str, since: str | None) -> None:
@@ -93,8 +99,8 @@ def test_window_is_open_from_its_start_for_its_length(window: str, at: str, sinc
     ],
 )
 def test_window_is_normalised_when_it_is_shown(text: str, shown: str) -> None:
-    assert str(parse_window(text)) == shown
-    assert str(parse_window(shown)) == shown
+    assert str(parse_rule(text)) == shown
+    assert str(parse_rule(shown)) == shown
 
 
 @pytest.mark.parametrize(
@@ -115,7 +121,7 @@ def test_window_is_normalised_when_it_is_shown(text: str, shown: str) -> None:
 )
 def test_invalid_window_is_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason) as raised:
-        parse_window(text)
+        parse_rule(text)
     assert raised.value.code == "POLICY-001"
 
 

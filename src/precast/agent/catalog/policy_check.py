@@ -16,9 +16,9 @@ from precast.wire.nodes.policy import (
     Policy,
     SignedPolicy,
     decide_enforcement,
-    parse_window,
     signed_bytes,
 )
+from precast.wire.windows.rules import parse_rule
 
 
 def accept(root: Path, data: bytes, now: datetime) -> Policy:
@@ -53,7 +53,7 @@ def verify(root: Path, signed: SignedPolicy) -> Policy:
     try:
         policy = msgspec.json.decode(signed.policy, type=Policy)
         for window in policy.windows:
-            parse_window(window)
+            parse_rule(window)
     except msgspec.MsgspecError:
         raise issues.POLICY_REFUSED.error(reason="a newer Precast has written it") from None
     except PrecastError as error:

@@ -28,8 +28,8 @@ from precast.wire.nodes.policy import (
     Enforce,
     NodesPolicy,
     PolicyView,
-    parse_window,
 )
+from precast.wire.windows.rules import parse_rule
 
 BATCH = 500
 # How often a policy is set again if another operator sets one at the same time.
@@ -128,7 +128,7 @@ class PolicyService:
 
 def _parse_windows(body: NodesPolicy) -> list[str]:
     """Parse the windows into their canonical form. Raises InputError POLICY-001, POLICY-002."""
-    windows = [str(parse_window(window)) for window in body.windows[: MAX_WINDOWS + 1]]
+    windows = [str(parse_rule(window)) for window in body.windows[: MAX_WINDOWS + 1]]
     problem = ""
     if len(windows) > MAX_WINDOWS:
         problem = f"{len(body.windows)} windows are too many"

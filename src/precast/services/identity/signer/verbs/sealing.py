@@ -20,7 +20,8 @@ from precast.services.identity.signer.messages import (
 from precast.services.identity.token_limits import MAX_USES, MAX_VALID_S
 from precast.wire.identity.names import is_name
 from precast.wire.identity.tokens import is_id
-from precast.wire.nodes.policy import MAX_WINDOWS, parse_window
+from precast.wire.nodes.policy import MAX_WINDOWS
+from precast.wire.windows.rules import parse_rule
 
 # A token's validity begins at the server's clock, which may differ a little from ours.
 _LONGEST = timedelta(seconds=MAX_VALID_S) + timedelta(hours=1)
@@ -62,7 +63,7 @@ def seal_policies(context: SignerContext, verb: SealPolicies, operation: SignerO
     if len(verb.nodes) > MAX_ITEMS or len(verb.windows) > MAX_WINDOWS or not all(map(is_name, verb.nodes)):
         raise issues.SIGNER_REFUSED.error(reason="the policy is invalid")
     try:
-        windows = [str(parse_window(window)) for window in verb.windows]
+        windows = [str(parse_rule(window)) for window in verb.windows]
     except PrecastError as error:
         raise issues.SIGNER_REFUSED.error(reason=error.message) from None
     serial = max(to_micros(operation.now), verb.after + 1)

@@ -1,0 +1,1 @@
+"""Maintenance windows as they travel: rules, intervals, bodies of the API."""

@@ -30,6 +30,8 @@ class WrongClock:
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
             "FAKETIME_CACHE_DURATION": str(CACHE_S),
             "DONT_FAKE_MONOTONIC": "1",
+            # Otherwise waits on condition variables end at once, and every thread that waits for Python's lock spins.
+            "FAKETIME_FORCE_MONOTONIC_FIX": "0",
             "FAKETIME_DONT_FAKE_UTIME": "1",
             "NO_FAKE_STAT": "1",
         }

@@ -1,4 +1,5 @@
-"""The lab's PostgreSQL dies with the process that started it, however that process ends; the scripted server leaves no connection open.
+"""The lab's PostgreSQL dies with the process that started it, however that process ends; the scripted server leaves no connection open; a
+wrong clock costs no CPU time.
 
 After SIGKILL no process removes the directory, so the tests remove it themselves.
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from lab.scripted_server import ScriptedServer
+from lab.wrong_clock import WrongClock
 
 DEADLINE_S = 30
 
@@ -128,3 +130,34 @@ async def test_scripted_server_closes_connections_that_arrive_while_it_stops(tmp
                 await asyncio.sleep(0)
         gc.collect()
     assert [str(warning.message) for warning in seen] == []
+
+
+# A thread sorts, which holds the interpreter's lock, while the first thread waits for that lock. Prints the CPU times of both.
+WAITER = """
+import random, threading, time
+numbers = [random.random() for _ in range(1_000_000)]
+times_s = []
+def sort():
+    numbers.sort()
+    times_s.append(time.thread_time())
+sorting = threading.Thread(target=sort)
+before_s = time.thread_time()
+sorting.start()
+sorting.join()
+print(time.thread_time() - before_s, *times_s)
+"""
+
+
+@pytest.mark.needs("faketime")
+def test_thread_that_waits_under_a_wrong_clock_uses_no_cpu_time() -> None:
+    """By default the library's condition variables time out at once, so that a thread that waits for another one spins."""
+    with contextlib.closing(WrongClock()) as clock:
+        done = subprocess.run(
+            [*clock.prefix, sys.executable, "-c", WAITER],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=DEADLINE_S,
+        )
+    waiting_s, sorting_s = map(float, done.stdout.split())
+    assert waiting_s < sorting_s / 4

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from precast.agent.chores.child_processes import ChildProcesses
-from precast.agent.chores.schedule import CHECK_S, due_at, node_name
+from precast.agent.chores.schedule import CHECK_S, Rhythm, Timetable, node_name
 from precast.agent.orders.collect_orders import CollectOrders
 from precast.agent.settings import AgentSettings
 from precast.agent.state.status_notes import FactsNote, FactsScheduleNote
@@ -40,8 +40,14 @@ class FactsChore:
         self._orders = orders
         self._on_collected = on_collected
         self._woken = asyncio.Event()
-        self._failed_at: datetime | None = None
+        self._has_failed = False
         self.settings = settings
+        self._timetable = Timetable(
+            store.clock,
+            lambda: node_name(store),
+            lambda: Rhythm(self.settings.facts_interval, self.settings.splay),
+            self._last_collected_at,
+        )
 
     def wake(self) -> None:
         """Collect facts now."""
@@ -50,38 +56,34 @@ class FactsChore:
     async def run(self) -> None:
         """Collect facts for ever. Cancelling kills a collection that is under way."""
         while True:
-            if self._is_wanted() or self._due_at() <= self._store.clock.now():
+            if self._is_wanted() or self._timetable.left() <= timedelta(0):
                 await self._collect()
                 await asyncio.sleep(MIN_PAUSE_S)
-            left_s = (self._due_at() - self._store.clock.now()).total_seconds()
+            left_s = self._timetable.left().total_seconds()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, min(left_s, CHECK_S))):
                     await self._woken.wait()
 
     def _is_wanted(self) -> bool:
-        return self._woken.is_set() or (self._failed_at is None and self._orders.is_pending())
+        return self._woken.is_set() or (not self._has_failed and self._orders.is_pending())
 
-    def _due_at(self) -> datetime:
-        now = self._store.clock.now()
-        if self._failed_at is not None and self._failed_at <= now:
-            return self._failed_at + RETRY
+    def _last_collected_at(self) -> datetime | None:
         last = self._store.read_note(FactsNote)
-        return due_at(
-            node_name(self._store),
-            last.collected_at if last else None,
-            now,
-            self.settings.facts_interval,
-            self.settings.splay,
-        )
+        return last.collected_at if last else None
 
     async def _collect(self) -> None:
         self._woken.clear()
         is_ordered = self._orders.is_pending()
+        self._timetable.begin()
         result = await self._children.run("agent", "facts", "--spool", deadline_s=FACTS_S)
-        self._failed_at = self._store.clock.now() if result.trouble else None
-        if result.trouble:
+        self._has_failed = bool(result.trouble)
+        if self._has_failed:
             log.error("facts could not be collected: %s", result.trouble)
-        elif is_ordered:
-            self._orders.fulfil()
-        self._store.write_note(FactsScheduleNote(self._due_at(), result.trouble))
+            self._timetable.postpone(RETRY)
+        else:
+            self._timetable.finish()
+            if is_ordered:
+                self._orders.fulfil()
+        next_at = self._store.clock.now() + self._timetable.left()
+        self._store.write_note(FactsScheduleNote(next_at, result.trouble))
         self._on_collected()

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from precast.agent.chores.child_processes import ChildProcesses
-from precast.agent.chores.schedule import CHECK_S, due_at, node_name
+from precast.agent.chores.schedule import CHECK_S, Rhythm, Timetable, node_name
 from precast.agent.connection.backoff import fraction
 from precast.agent.identity.credentials import Credentials
 from precast.agent.settings import AgentSettings
@@ -50,8 +50,15 @@ class FetchChore:
         self._fetching = asyncio.Lock()
         self._woken = asyncio.Event()
         self._spread_s = 0.0
-        self._fetched_at: datetime | None = None
+        self._fetched_s: float | None = None  # by monotonic time
         self.settings = settings
+        self._timetable = Timetable(
+            store.clock,
+            lambda: node_name(store),
+            lambda: Rhythm(self.settings.fetch_interval, self.settings.splay),
+            self._last_checked_at,
+        )
+        self._resume_retry()
 
     def wake(self, spread_s: float = 0.0) -> None:
         """Fetch soon: after a part of `spread_s` that the node's name chooses."""
@@ -69,12 +76,12 @@ class FetchChore:
         while True:
             if self._woken.is_set():
                 await asyncio.sleep(self._spread_s)
-            if self._is_enrolled() and (self._woken.is_set() or self._due_at() <= self._store.clock.now()):
+            if self._is_enrolled() and (self._woken.is_set() or self._timetable.left() <= timedelta(0)):
                 async with self._fetching:
                     await self._fetch()
                 self._on_fetched()
                 await asyncio.sleep(MIN_PAUSE_S)
-            left_s = (self._due_at() - self._store.clock.now()).total_seconds()
+            left_s = self._timetable.left().total_seconds()
             # Before the machine is enrolled it cannot fetch, even if a fetch is due.
             pause_s = max(0.0, min(left_s, CHECK_S)) if self._is_enrolled() else CHECK_S
             with contextlib.suppress(TimeoutError):
@@ -84,31 +91,42 @@ class FetchChore:
     async def refresh(self, max_age: timedelta = FRESH) -> None:
         """Fetch, unless the last fetch is younger than `max_age`. The outcome is noted."""
         async with self._fetching:
-            now = self._store.clock.now()
-            is_recent = self._fetched_at is not None and timedelta(0) <= now - self._fetched_at < max_age
+            now_s = self._store.clock.monotonic_s()
+            is_recent = self._fetched_s is not None and now_s - self._fetched_s < max_age.total_seconds()
             if not is_recent and self._is_enrolled():
                 await self._fetch()
 
     def _is_enrolled(self) -> bool:
         return self._credentials.certificate.exists()
 
-    def _due_at(self) -> datetime:
-        now, name = self._store.clock.now(), node_name(self._store)
+    def _last_checked_at(self) -> datetime | None:
+        return (self._store.read_note(FetchNote) or FetchNote()).checked_at
+
+    def _resume_retry(self) -> None:
+        """Retry a fetch that has failed before this daemon began, as that daemon would have."""
         known = self._store.read_note(FetchNote) or FetchNote()
-        if known.trouble and known.failed_at is not None and known.failed_at <= now:
-            return known.failed_at + RETRY * (0.5 + fraction(name))
-        return due_at(name, known.checked_at, now, self.settings.fetch_interval, self.settings.splay)
+        if known.trouble and known.failed_at is not None:
+            left = known.failed_at + self._retry_delay() - self._store.clock.now()
+            self._timetable.postpone(min(max(left, timedelta(0)), self._retry_delay()))
+
+    def _retry_delay(self) -> timedelta:
+        return RETRY * (0.5 + fraction(node_name(self._store)))
 
     async def _fetch(self) -> None:
         self._woken.clear()
+        self._timetable.begin()
         before, policy_before = self._store.read_note(FetchNote) or FetchNote(), self._store.read_note(PolicyNote)
         result = await self._children.run("agent", "fetch", "--json", deadline_s=FETCH_S)
-        self._fetched_at = self._store.clock.now()
+        self._fetched_s = self._store.clock.monotonic_s()
         after = self._store.read_note(FetchNote) or FetchNote()
         if result.trouble and after == before:
             self._note_failure(after, result.trouble)
         elif before.trouble and not after.trouble:
             log.info("a server confirms the cached catalog of this node")
+        if result.trouble or after.trouble:
+            self._timetable.postpone(self._retry_delay())
+        else:
+            self._timetable.finish()
         self._log_policy(policy_before or PolicyNote())
 
     def _log_policy(self, before: PolicyNote) -> None:

@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -40,6 +40,7 @@ from precast.agent.state.status_notes import (
     FactsScheduleNote,
     FetchNote,
     PolicyNote,
+    RunNote,
 )
 from precast.agent.state.store import LocalStore
 from precast.base.clock import ManualClock
@@ -137,6 +138,27 @@ class Stage:
         return sum("--reason schedule" in call for call in self.called)
 
 
+class CountedClock(ManualClock):
+    """Knows how often it was read: whoever waits for the clock has read it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reads = 0
+
+    def now(self) -> datetime:
+        self._reads += 1
+        return super().now()
+
+    def monotonic_s(self) -> float:
+        self._reads += 1
+        return super().monotonic_s()
+
+    async def until_read(self, stage: Stage) -> None:
+        """Wait until every chore has read it, several times."""
+        enough = self._reads + 100
+        await stage.until(lambda: self._reads > enough)
+
+
 @pytest.fixture
 def stage(tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     monkeypatch.setattr(facts_chore, "MIN_PAUSE_S", 0.0)
@@ -183,6 +205,34 @@ async def test_facts_are_collected_at_once_and_then_on_their_schedule(stage: Sta
         stage.clock.advance((plan.next_at - stage.clock.now()).total_seconds())
         await stage.until_called(2)
     assert set(stage.called) == {"agent facts --spool"}
+
+
+def set_clock(clock: ManualClock, by: timedelta) -> None:
+    if by > timedelta(0):
+        clock.set_ahead(by.total_seconds())
+    else:
+        clock.set_back(-by.total_seconds())
+
+
+@pytest.mark.parametrize("jump", [timedelta(hours=1), timedelta(days=40), timedelta(days=-40)], ids=str)
+async def test_clock_that_jumps_and_is_corrected_makes_no_work_due(stage: Stage, jump: timedelta) -> None:
+    """If it did, all nodes whose clocks are set by the same source would work at the same time."""
+    clock = CountedClock()
+    stage.store.clock = stage.clock = clock
+    stage.answer()
+    collected(stage)
+    stage.fetched("d1")
+    stage.ran("d1")
+    stage.store.write_note(RunNote(clock.now(), "d1", False, 0, 0, 0, 0, 1, 0.1))
+    facts, fetch, apply = stage.facts(), stage.fetch(), stage.apply(timedelta(hours=1))
+    async with running(facts.run()), running(fetch.run()), running(apply.run()):
+        for by in (jump, -jump):
+            await clock.until_read(stage)
+            set_clock(clock, by)
+            await clock.until_read(stage)
+            assert stage.called == []
+        clock.advance(3600)
+        await stage.until(lambda: {call.split()[1] for call in stage.called} == {"facts", "fetch", "apply"})
 
 
 async def test_facts_are_collected_at_once_when_woken_or_ordered(stage: Stage) -> None:
@@ -564,6 +614,18 @@ async def test_window_that_opens_makes_a_run_due_once(stage: Stage) -> None:
         assert stage.scheduled() == 1
         stage.clock.advance(7 * 24 * 3600)
         await stage.until(lambda: stage.scheduled() == 2)
+
+
+async def test_run_that_enforced_while_the_clock_was_ahead_does_not_count_for_later_windows(stage: Stage) -> None:
+    stage.answer()
+    stage.fetched("d1")
+    now = stage.clock.now()
+    ahead = now + timedelta(days=40)
+    stage.store.write_note(CatalogRunNote("d1", ahead, False, "schedule", enforced_at=ahead))
+    opened = now.replace(minute=0, second=0, microsecond=0)
+    stage.store.write_note(PolicyNote(1, "window", [f"{opened:%a %H:%M} 1h"], opened + timedelta(days=30)))
+    async with running(stage.apply().run()):
+        await stage.until(lambda: stage.scheduled() == 1)
 
 
 async def test_active_run_is_asked_to_stop_and_is_not_killed(stage: Stage) -> None:

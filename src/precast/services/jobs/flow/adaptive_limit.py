@@ -38,9 +38,9 @@ class AdaptiveLimit:
         return int(self._decayed(self._monotonic_s()))
 
     def observe(self, lag_s: float, in_flight: int) -> None:
-        """Note the lag of the oldest record of a commit, and how many attempts are in flight after it.
+        """Note the present lag of the intake, and how many attempts are in flight.
 
-        While records wait, the age of the oldest one is observed too, a few times a second: a database that is down commits nothing.
+        Called often, also while nothing is committed: then the lag is the age of the oldest record that waits.
         """
         now_s = self._monotonic_s()
         self._limit = self._decayed(now_s)

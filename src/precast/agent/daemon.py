@@ -13,6 +13,7 @@ import os
 import secrets
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -21,9 +22,10 @@ from precast.agent import issues, logs
 from precast.agent.chores.apply import ApplyChore
 from precast.agent.chores.certificate import CertificateChore
 from precast.agent.chores.child_processes import ChildProcesses, watch_by_descriptor
-from precast.agent.chores.exec import ExecChore
 from precast.agent.chores.facts import FactsChore
 from precast.agent.chores.fetch import FetchChore
+from precast.agent.chores.leased_processes import LeasedProcesses
+from precast.agent.chores.orders import OrderChore
 from precast.agent.chores.schedule import node_name
 from precast.agent.connection.session import Session
 from precast.agent.connection.supervisor import ConnectionSupervisor
@@ -31,11 +33,9 @@ from precast.agent.identity.credentials import Credentials
 from precast.agent.identity.machine import read_machine
 from precast.agent.notify import Notifier
 from precast.agent.orders.collect_orders import CollectOrders
-from precast.agent.orders.exec_orders import ExecOrders
 from precast.agent.orders.order_kind import ChoreName
 from precast.agent.orders.registry import OrderRegistry, StoredOrder
 from precast.agent.orders.renew_orders import RenewOrders
-from precast.agent.orders.run_orders import RunOrders
 from precast.agent.settings import AgentSettings
 from precast.agent.state.daemon_lock import daemon_locked
 from precast.agent.state.life import has_changed, read_life
@@ -76,20 +76,28 @@ class Chore(Protocol):
         """Check now whether there is work."""
 
 
-def serve(options: DaemonOptions) -> None:
-    """Run until SIGTERM or SIGINT.
+class DaemonEnd(Enum):
+    """Why a daemon has ended: it was asked to stop, it is to be restarted, or another life of the node has begun."""
+
+    STOP = "stop"
+    RESTART = "restart"
+    OTHER_LIFE = "other life"
+
+
+def serve(options: DaemonOptions) -> bool:
+    """Run until SIGTERM or SIGINT, or until a server orders a restart; whether the program is to be started again.
 
     Raises ConflictError AGENT-014 if another daemon is running, UnavailableError AGENT-010, and what loading the settings raises.
     """
     settings = options.load()
     logs.set_up(settings.log_level, _below(options.root, settings.log_file), os.environ)
     watch_by_descriptor()
-    is_going_on = True
-    while is_going_on:
+    while True:
         with daemon_locked(options.root), _opened_store(options.root) as store, asyncio.Runner() as runner:
-            is_going_on = runner.run(Daemon(options, settings, store).run())
-        if is_going_on:
-            settings = options.load()
+            end = runner.run(Daemon(options, settings, store).run())
+        if end is not DaemonEnd.OTHER_LIFE:
+            return end is DaemonEnd.RESTART
+        settings = options.load()
 
 
 class Daemon:
@@ -109,23 +117,26 @@ class Daemon:
         self._facts = FactsChore(children, store, orders.find(CollectOrders), settings, self._session.has_records.set)
         self._certificate = CertificateChore(children, store, orders.find(RenewOrders), credentials, self._on_renewed)
         self._fetch = FetchChore(children, store, credentials, settings, lambda: self._apply.wake())
-        self._apply = ApplyChore(children, store, orders.find(RunOrders), settings, options.root, self._fetch.refresh)
-        self._exec = ExecChore(children, orders.find(ExecOrders), settings, options.root)
+        processes = LeasedProcesses(children, store, options.root, self._on_process_ended)
+        self._apply = ApplyChore(store, orders.claims, processes, settings, self._fetch.refresh)
+        self._must_restart = asyncio.Event()
+        has_records, restart = self._session.has_records.set, self._must_restart.set
+        self._orders = OrderChore(store, self._spool, orders, processes, has_records, self._fetch.refresh, restart)
         self._chores: dict[ChoreName, Chore] = {
             "facts": self._facts,
             "certificate": self._certificate,
             "fetch": self._fetch,
             "apply": self._apply,
-            "exec": self._exec,
+            "orders": self._orders,
         }
         connector = children.connector(credentials.certificate.exists, store.write_note)
         self._supervisor = ConnectionSupervisor(
             self._session, store, connector, settings.urls, node_name(store), self._certificate.wake
         )
 
-    async def run(self) -> bool:
-        """Run until a signal asks the daemon to stop, or until another life of the node begins. It then ends within seconds, and nothing
-        is lost. Returns whether another daemon must begin, for the other life."""
+    async def run(self) -> DaemonEnd:
+        """Run until a signal asks the daemon to stop, a server to restart, or another life of the node begins. It then ends within
+        seconds, and nothing is lost."""
         self._store.write_note(DaemonNote(os.getpid(), __version__, self._store.clock.now()))
         log.info("precast agent %s starts", __version__)
         async with _signals(self._reload) as stopped:
@@ -136,19 +147,21 @@ class Daemon:
             gc.collect()
             gc.freeze()
             stop = asyncio.create_task(stopped.wait())
-            await asyncio.wait([work, stop, other_life], return_when=asyncio.FIRST_COMPLETED)
+            restart = asyncio.create_task(self._must_restart.wait())
+            await asyncio.wait([work, stop, restart, other_life], return_when=asyncio.FIRST_COMPLETED)
             is_other_life = other_life.done() and not stopped.is_set()
-            if not is_other_life:
+            is_restart = self._must_restart.is_set() and not stopped.is_set()
+            if not is_other_life and not is_restart:
                 self._notifier.notify(STOPPING="1")
-            for task in (stop, other_life, work):
+            for task in (stop, restart, other_life, work):
                 task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await _unless_other_life(work)
             if is_other_life or self._has_other_life():
                 log.warning("this machine was enrolled again, or its state was deleted: the agent begins again")
-                return not stopped.is_set()
-        log.info("precast agent stops")
-        return False
+                return DaemonEnd.STOP if stopped.is_set() else DaemonEnd.OTHER_LIFE
+        log.info("precast agent %s", "restarts" if is_restart else "stops")
+        return DaemonEnd.RESTART if is_restart else DaemonEnd.STOP
 
     async def _await_other_life(self) -> None:
         """Return when the machine has been enrolled again, or when the files of the store are no longer those that are open."""
@@ -191,17 +204,23 @@ class Daemon:
         if facts is not None and facts.digest != welcome.facts_digest and not is_sending:
             self._facts.wake()
         self._fetch.compare_released(welcome.catalog_digest, welcome.policy)
+        self._orders.wake()
 
     def on_released(self, released: Released) -> None:
         log.info("the server has another catalog or another policy for this node")
         self._fetch.compare_released(released.digest, released.policy, released.spread_s)
 
     def on_order(self, order: StoredOrder) -> None:
-        log.info("received an order: %s%s", order.kind, f" ({order.why})" if order.why else "")
+        what = f"a {order.kind} of the order {order.about}" if order.about else f"an order: {order.kind}"
+        log.info("received %s%s", what, f" ({order.why})" if order.why else "")
         self._chores[order.chore].wake()
 
     def on_facts_wanted(self) -> None:
         self._facts.wake()
+
+    def _on_process_ended(self) -> None:
+        self._apply.wake()
+        self._orders.wake()
 
     def _on_renewed(self) -> None:
         self._supervisor.reconnect()
@@ -217,7 +236,7 @@ class Daemon:
             log.error("the settings are not reloaded: %s [%s]", error.message, error.code)
             return
         self._spool.limits = _spool_limits(settings)
-        for chore in (self._facts, self._fetch, self._apply, self._exec):
+        for chore in (self._facts, self._fetch, self._apply):
             chore.settings = settings
         self._session.least_horizon_s = settings.ack_horizon.total_seconds()
         self._supervisor.reconnect(settings.urls)

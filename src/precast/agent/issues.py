@@ -192,8 +192,8 @@ NO_LOG = Issue("AGENT-015", Kind.UNAVAILABLE, "cannot log to {path}: {reason}", 
 NO_COMMAND = Issue(
     "AGENT-030",
     Kind.CONFLICT,
-    "the command {order} cannot begin: it was not dispatched on this node, or it has begun already",
-    "the daemon starts each command once; order another one with `precast exec`",
+    "the order {order} cannot begin: no server has granted it to this node, or it has begun already",
+    "the daemon begins each order when a server has granted it; order another command with `precast exec`",
 )
 ORDER_REFUSED = Issue(
     "AGENT-031",

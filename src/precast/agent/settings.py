@@ -57,6 +57,14 @@ class AgentSettings(Settings, frozen=True):
     allow_exec: Annotated[
         bool, Setting("the agent runs commands that are ordered through a server, with its own privileges", flag="-")
     ] = False
+    reboot_command: Annotated[
+        tuple[str, ...],
+        Setting(
+            "the command that reboots this machine when a server orders it; by default systemctl or shutdown",
+            "WORD",
+            flag="-",
+        ),
+    ] = ()
     network_user: Annotated[
         str,
         Setting(

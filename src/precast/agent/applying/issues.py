@@ -35,8 +35,8 @@ NO_CATALOG = Issue(
 NO_ORDER = Issue(
     "APPLY-007",
     Kind.CONFLICT,
-    "the order {order} cannot begin: it was not dispatched on this node, or a run has begun it already",
-    "an order is carried out once; order another run with `precast run`",
+    "the order {order} cannot begin: no server has granted it to this node, or a run has begun it already",
+    "the daemon begins each order when a server has granted it; order another run with `precast run`",
 )
 CATALOG_UNREADABLE = Issue(
     "APPLY-006", Kind.UNAVAILABLE, "the catalog {path} cannot be read: {reason}", "check its owner and mode"

@@ -6,6 +6,7 @@ The parts are put together here and nowhere else, so that `precast apply` and th
 import gc
 import os
 import signal
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,6 +55,8 @@ class RunRequest(NamedTuple):
     begins: Callable[[LocalStore], None] | None = (
         None  # called under the lease before anything else; may refuse the run
     )
+    # Called in the transaction that notes the end of the run, before its report.
+    ends: Callable[[LocalStore, sqlite3.Connection, Summary], None] | None = None
     life: str | None = None  # the life that the catalog was released to; None for one that a person gives
     reporter: "Reporter | None" = None  # reports to the servers; None if there are none
 
@@ -119,6 +122,8 @@ def apply(
                 reporter.stop()
             with store.transaction() as db:
                 put_note(db, _run_note(request, summary, clock))
+                if request.ends is not None:
+                    request.ends(store, db, summary)
                 if reporter is not None:
                     phases = {
                         "plan": planned_s - started_s,

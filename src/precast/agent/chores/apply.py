@@ -1,8 +1,7 @@
-"""Has the cached catalog applied: when another one was fetched, when a run is ordered, on the agent's schedule, and when a window opens.
+"""Has the cached catalog applied: when another one was fetched, on the agent's schedule, and when a window opens.
 
-Each run is a process of its own, and one run takes place at a time. A daemon that ends asks a run to stop after the current resource. A
-daemon that was killed learns at its next start what became of the run and of its order. Only a run that is far too late is killed, by
-the daemon that is there then, because it would keep every later run from beginning.
+Each run is a process of its own, and one run takes place at a time (`leased_processes`). Ordered work goes first: while an order is granted
+or carried out, no run of this chore begins.
 """
 
 import asyncio
@@ -10,77 +9,46 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import NamedTuple
 
-from precast.agent.applying.lease import is_run_active
-from precast.agent.chores import run_process
-from precast.agent.chores.child_processes import ChildProcesses
 from precast.agent.chores.fetch import FRESH
-from precast.agent.chores.run_process import RunProcess
+from precast.agent.chores.leased_processes import LeasedProcesses
 from precast.agent.chores.schedule import CHECK_S, Rhythm, Timetable, node_name
-from precast.agent.orders.run_orders import RunOrders
+from precast.agent.orders.claims import OrderClaims
+from precast.agent.orders.work_process import WAIT_S, WorkProcess
 from precast.agent.settings import AgentSettings
-from precast.agent.state.paths import STATE
 from precast.agent.state.status_notes import CatalogRunNote, FetchNote, PolicyNote, RunNote
 from precast.agent.state.store import LocalStore
 from precast.base.errors import PrecastError
-from precast.wire.jobs.orders import RunOrder
 from precast.wire.nodes.policy import find_open_window
 
 log = logging.getLogger("precast.agent")
 
-# How long a daemon that ends waits for its run. A run that needs longer ends by itself.
-GRACE_S = 5.0
-# How long a run waits for one that a person has started by hand.
-WAIT_S = 600
-# After this long, a new catalog whose run did not come to its end is tried again, and so is an order whose process did not begin.
+# After this long, a new catalog whose run did not come to its end is tried again.
 RETRY = timedelta(minutes=5)
 RETRY_START_S = 5.0
 # The exit codes of a run that came to its end, whatever its outcome.
 ENDED = range(7)
 
 
-class DueRun(NamedTuple):
-    """A run that is to begin: why, and for which order."""
-
-    reason: str
-    order: RunOrder | None = None
-
-    @property
-    def arguments(self) -> list[str]:
-        """The arguments of `precast agent apply`."""
-        arguments = ["--reason", self.reason, "--wait", str(WAIT_S)]
-        if self.order is not None:
-            arguments += ["--order", self.order.order, f"--{self.order.mode}"]
-            if self.order.tags:
-                arguments += ["--tags", ",".join(self.order.tags)]
-        return arguments
-
-
 class ApplyChore:
-    """Starts runs when they are due. Without a catalog only orders are due, and their runs answer that there is no catalog."""
+    """Starts runs when they are due. Without a catalog none is due."""
 
     def __init__(
         self,
-        children: ChildProcesses,
         store: LocalStore,
-        orders: RunOrders,
+        claims: OrderClaims,
+        processes: LeasedProcesses,
         settings: AgentSettings,
-        root: Path,
         refresh: Callable[[timedelta], Awaitable[None]],
     ) -> None:
         """`refresh` fetches the catalog, unless the last fetch is younger than its argument."""
-        self._children = children
         self._store = store
-        self._orders = orders
-        self._state = root / STATE
+        self._claims = claims
+        self._processes = processes
         self._refresh = refresh
         self._woken = asyncio.Event()
         self._scheduled_at: datetime | None = None
         self._tried_catalog = ("", 0.0)  # the digest, and when its run began by monotonic time
-        self._stopping: RunProcess | None = None
-        self._kill_reason = ""  # of a run that was killed, until its order is answered
         self.settings = settings
         self._timetable = Timetable(
             store.clock,
@@ -97,39 +65,30 @@ class ApplyChore:
         """Apply for ever. Cancelling asks a run that is under way to stop."""
         while True:
             self._woken.clear()
-            is_running = is_run_active(self._state)
-            self._orders.recover(is_running=is_running, why=self._kill_reason)
-            if is_running:
-                self._end_late_run()
-            else:
-                self._kill_reason = ""
             # A run that an earlier daemon or a person has started is left to end.
-            due = None if is_running else await self._next_due()
-            if due is not None:
-                has_begun = await self._apply(due)
+            is_busy = self._claims.has_granted() or self._processes.is_busy()
+            reason = None if is_busy else await self._next_due()
+            if reason is not None:
+                has_begun = await self._apply(reason)
                 await asyncio.sleep(0 if has_begun else RETRY_START_S)
                 continue
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(RETRY_START_S if is_running else self._left_s()):
+                async with asyncio.timeout(RETRY_START_S if is_busy else self._left_s()):
                     await self._woken.wait()
 
-    async def _next_due(self) -> DueRun | None:
-        if self._orders.has_waiting():
-            # An order means the catalog that is released now, which the server may not have announced to this node yet.
-            await self._refresh(timedelta(0))
-            if (order := self._orders.dispatch_next()) is not None:
-                return DueRun("ordered", order)
+    async def _next_due(self) -> str | None:
+        """Why a run is due; None if none is."""
         reason = next((reason for reason, left_s in self._times_left_s().items() if left_s <= 0), None)
         if reason == "schedule":
             await self._refresh(FRESH)
-        return None if reason is None else DueRun(reason)
+        return reason
 
     def _left_s(self) -> float:
         return min([CHECK_S, *(max(0.0, left_s) for left_s in self._times_left_s().values())])
 
     def _times_left_s(self) -> dict[str, float]:
         """The seconds until runs are due, by reason; zero or less if they are."""
-        if not (self._state / "catalog.json").exists():
+        if not (self._processes.state / "catalog.json").exists():
             return {}
         left_s: dict[str, float] = {}
         clock = self._store.clock
@@ -164,81 +123,18 @@ class ApplyChore:
         except PrecastError:  # this machine no longer knows the time zone; the run will report it
             return None
 
-    async def _apply(self, due: DueRun) -> bool:
+    async def _apply(self, reason: str) -> bool:
         """Start a run and wait for its end; whether it came to an end, or had to be killed."""
         clock = self._store.clock
-        if due.reason == "schedule":
+        if reason == "schedule":
             self._scheduled_at = clock.now()
             if self.settings.apply_interval:
                 self._timetable.begin()
                 self._timetable.finish()
-        elif due.reason == "released" and (fetched := self._store.read_note(FetchNote)) is not None:
+        elif reason == "released" and (fetched := self._store.read_note(FetchNote)) is not None:
             self._tried_catalog = (fetched.digest, clock.monotonic_s())
-        process = await self._children.start("agent", "apply", "--json", *due.arguments)
-        if process is None:
-            log.error("the catalog could not be applied: a process could not be started")
-            return False
-        try:
-            self._note_process(process.pid)
-            code = await self._wait_for(process)
-        except asyncio.CancelledError:
-            await _stop(process)
-            raise
+        arguments = ["agent", "apply", "--json", "--reason", reason, "--wait", str(WAIT_S)]
+        code = await self._processes.carry_out(WorkProcess(arguments))
         if code is not None and code not in ENDED:
             log.error("the catalog could not be applied: exit code %s; try `precast agent apply --noop`", code)
         return code is None or code in ENDED
-
-    def _note_process(self, pid: int) -> None:
-        """Note the process of a run for the next daemon. If that fails, this daemon watches the process all the same."""
-        if (process := run_process.find_process(pid)) is not None:
-            try:
-                self._store.write_note(process)
-            except PrecastError as error:
-                log.error("the process of a run could not be noted: %s", error)
-
-    async def _wait_for(self, process: asyncio.subprocess.Process) -> int | None:
-        """Wait for the end of a run and return its exit code; None if it had to be killed."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(run_process.MAX_DURATION.total_seconds()):
-                return await process.wait()
-        log.error("a run has taken more than %s and is asked to stop", run_process.MAX_DURATION)
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(run_process.STOP_GRACE.total_seconds()):
-                return await process.wait()
-        self._note_kill()
-        run_process.kill_group(process.pid)
-        # A process in an uninterruptible system call ends only after it; until then its lease keeps other runs away.
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(run_process.STOP_GRACE.total_seconds()):
-                await process.wait()
-        return None
-
-    def _end_late_run(self) -> None:
-        """Stop or kill a late run that an earlier daemon has started."""
-        process = self._store.read_note(RunProcess)
-        if process is None or not process.is_alive:
-            return
-        late = timedelta(seconds=process.age_s) - run_process.MAX_DURATION
-        if late > run_process.STOP_GRACE:
-            self._note_kill()
-            run_process.kill_group(process.pid)
-        elif late > timedelta(0) and self._stopping != process:
-            log.error("a run has taken more than %s and is asked to stop", run_process.MAX_DURATION)
-            run_process.request_stop(process.pid)
-            self._stopping = process
-
-    def _note_kill(self) -> None:
-        self._kill_reason = (
-            f"it took more than {run_process.MAX_DURATION}, was asked to stop,"
-            f" did not stop within {run_process.STOP_GRACE}, and was killed"
-        )
-        log.error("a run is killed: %s", self._kill_reason)
-
-
-async def _stop(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError, TimeoutError):
-        process.terminate()
-        async with asyncio.timeout(GRACE_S):
-            await process.wait()

@@ -90,6 +90,7 @@ class Session:
         """Store what the server said in its welcome. Returns the number after which the records of this node are sent."""
         horizon_s = max(welcome.horizon_s, self.least_horizon_s)
         begin = self._spool.begin_session(attempt, welcome.epoch, welcome.received, horizon_s, welcome.facts_digest)
+        self._orders.claims.requeue()
         self._listener.on_welcome(url, welcome)
         return begin
 

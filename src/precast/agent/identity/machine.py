@@ -26,7 +26,12 @@ def read_machine(root: Path) -> MachineIdentity:
     path = root / MACHINE_ID
     machine_id = _read(path)
     lasts = _ID.fullmatch(machine_id) is not None and not path.is_mount()
-    return MachineIdentity(machine_id if lasts else "", _read(BOOT_ID) or UNKNOWN)
+    return MachineIdentity(machine_id if lasts else "", read_boot_id())
+
+
+def read_boot_id() -> str:
+    """Read the id of this machine's present boot."""
+    return _read(BOOT_ID) or UNKNOWN
 
 
 def _read(path: Path) -> str:

@@ -1,8 +1,8 @@
 """Runs one ordered command to its end and passes its output on while it runs.
 
-There is no shell and no input. A command that takes too long gets SIGTERM together with everything it started, and SIGKILL after a grace
-period. A command that has ended while a process that it left behind keeps the output open is not waited for. `base.programs` starts,
-reads and kills it; this module adds the lines, their batches and the grace period.
+There is no shell and no input. A command that takes too long, or is to stop, gets SIGTERM together with everything it started, and SIGKILL
+after a grace period. A command that has ended while a process that it left behind keeps the output open is not waited for.
+`base.programs` starts, reads and kills it; this module adds the lines, their batches and the grace period.
 """
 
 import signal
@@ -24,6 +24,8 @@ DRAIN_S = 1.0
 
 # Called with the number of the first line, and the lines.
 OnLines = Callable[[int, list[OutputLine]], None]
+# Asked while the command runs.
+MustStop = Callable[[], bool]
 
 
 class CommandResult(NamedTuple):
@@ -34,6 +36,7 @@ class CommandResult(NamedTuple):
     is_overdue: bool
     lines: int
     cut_bytes: int
+    is_stopped: bool = False  # it was ended because `must_stop` said so
 
 
 def run_command(
@@ -44,32 +47,41 @@ def run_command(
     *,
     directory: Path,
     environment: Mapping[str, str],
+    must_stop: MustStop = lambda: False,
 ) -> CommandResult:
     """Run the command; `on_lines` is called with its output. Raises OSError if it cannot be started."""
     options = StartOptions(environment=dict(environment), directory=str(directory))
     with RunningProgram(list(argv), options) as program:
-        follower = _Follower(program, CommandOutput(output_bytes), on_lines)
-        is_overdue = follower.wait_until(time.monotonic() + timeout_s)
+        follower = _Follower(program, CommandOutput(output_bytes), on_lines, must_stop)
+        follower.wait_until(time.monotonic() + timeout_s)
         program.wait(None)
     code = program.code
     assert code is not None, "the program was waited for"
     output = follower.output
     return CommandResult(
-        None if code < 0 else code, -code if code < 0 else None, is_overdue, output.count, output.cut_bytes
+        code=None if code < 0 else code,
+        signal=-code if code < 0 else None,
+        is_overdue=follower.is_overdue,
+        lines=output.count,
+        cut_bytes=output.cut_bytes,
+        is_stopped=follower.is_stopped,
     )
 
 
 class _Follower:
-    """Reads a command's output until it has ended, and ends it when it is late."""
+    """Reads a command's output until it has ended, and ends it when it is late or is to stop."""
 
-    def __init__(self, program: RunningProgram, output: CommandOutput, on_lines: OnLines) -> None:
+    def __init__(self, program: RunningProgram, output: CommandOutput, on_lines: OnLines, must_stop: MustStop) -> None:
         self._program = program
         self.output = output
         self._on_lines = on_lines
+        self._must_stop = must_stop
         self._flushed_s = time.monotonic()
+        self.is_overdue = False  # it missed the deadline and was terminated
+        self.is_stopped = False
 
-    def wait_until(self, deadline_s: float) -> bool:
-        """Read the output until the command has ended; whether it missed the deadline and was terminated."""
+    def wait_until(self, deadline_s: float) -> None:
+        """Read the output until the command has ended."""
         kill_s: float | None = None
         ended_s: float | None = None
         while True:
@@ -80,14 +92,15 @@ class _Follower:
                 ended_s = ended_s or now_s
                 if not self._program.has_open_streams or now_s > ended_s + DRAIN_S:
                     break
-            elif kill_s is None and now_s > deadline_s:
+            elif kill_s is None and (now_s > deadline_s or self._must_stop()):
+                self.is_overdue = now_s > deadline_s
+                self.is_stopped = not self.is_overdue
                 kill_s = now_s + GRACE_S
                 self._program.signal(signal.SIGTERM)
             elif kill_s is not None and now_s > kill_s:
                 self._program.signal(signal.SIGKILL)
         self.output.finish()
         self._flush(is_last=True)
-        return kill_s is not None
 
     def _read(self) -> None:
         data: dict[Stream, bytearray] = {"out": bytearray(), "err": bytearray()}

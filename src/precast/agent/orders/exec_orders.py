@@ -1,46 +1,44 @@
-"""The order to run a command. Several commands may run at the same time, each with a lock file (`command_lock`) of its own."""
+"""The order to run a command."""
 
 import sqlite3
-from collections.abc import Callable
+from datetime import timedelta
 
 import msgspec
 
 from precast.agent import issues
-from precast.agent.orders.order_queue import OrderQueue
+from precast.agent.orders.order_queue import FROM_OUTSIDE, OrderQueue
+from precast.agent.orders.work_process import WAIT_S, WorkProcess
 from precast.agent.state.spool import Importance
 from precast.wire.jobs.orders import EXEC, EXEC_BEGAN, EXEC_ENDED, ExecBegan, ExecEnded, SignedExecOrder
 
-BROKEN_OFF = "the command was broken off: the process that ran it was ended from outside"
+# Beyond a command's own timeout, for the process around it to start and to end.
+_MARGIN = timedelta(seconds=WAIT_S + 60)
 
 
 class ExecOrders(OrderQueue[SignedExecOrder]):
-    """Ordered commands, as they were received: `order_check` verifies one before it is run. Answered when it begins and when it ends."""
+    """Ordered commands, as they were received: `order_check` verifies one before it is run. Answered when it begins and when it ends.
+
+    A command survives a restart of the daemon: its own process answers how it ended.
+    """
 
     name = EXEC
     message = SignedExecOrder
-    chore = "exec"
-    nouns = "commands"
+    noun = "command"
     cannot_begin = issues.NO_COMMAND
 
-    def end(self, ended: ExecEnded) -> None:
-        """End an order whose command has ended, and answer how it ended."""
-        with self._store.transaction() as db:
-            if self._move(db, ended.order, "begun", "ended"):
-                self._spool.put_within(db, EXEC_ENDED, msgspec.json.encode(ended), Importance.RESULT)
+    def process(self, order: SignedExecOrder) -> WorkProcess:
+        limit = timedelta(seconds=order.timeout_s) + _MARGIN
+        return WorkProcess(["agent", "exec", "--order", order.order], order.order, limit, stops_with_daemon=False)
 
-    def recover(self, is_running: Callable[[str], bool]) -> None:
-        """Look after the orders of processes that have ended: one that was not begun waits again, one that was begun is broken off."""
-        rows = self._store.read(
-            "SELECT id, state FROM queued_order WHERE kind = ? AND state IN ('dispatched', 'begun')", (self.name,)
-        )
-        for order_id, state in rows:
-            if is_running(order_id):
-                continue
-            with self._store.transaction() as db:
-                if state == "dispatched":
-                    self._move(db, order_id, "dispatched", "waiting")
-                else:
-                    self._answer(db, order_id, "broken", BROKEN_OFF)
+    def end(self, ended: ExecEnded, *, is_stopped: bool = False) -> None:
+        """End an order whose command has ended, and answer how it ended. With `is_stopped`, its process was asked to end it."""
+        with self._store.transaction() as db:
+            if is_stopped and self._is_aborted(db, ended.order):
+                self._answer(db, ended.order, "aborted", "the command was aborted")
+            elif is_stopped:
+                self._answer(db, ended.order, "interrupted", f"the command was broken off: {FROM_OUTSIDE}")
+            elif self._end(db, ended.order):
+                self._spool.put_within(db, EXEC_ENDED, msgspec.json.encode(ended), Importance.RESULT)
 
     def _answer_begun(self, db: sqlite3.Connection, order_id: str) -> None:
         began = ExecBegan(order_id, self._store.clock.now())

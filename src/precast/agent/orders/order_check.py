@@ -39,5 +39,12 @@ def check_order(root: Path, order_id: str, signed: SignedExecOrder, now: datetim
     return order
 
 
+def check_reboot(root: Path, order_id: str, now: datetime) -> None:
+    """Raises DeniedError AGENT-031 if the node's policy permits no ordered commands, and so no reboot."""
+    decision = check_cached_policy(root, "ordered", now)
+    if not decision.may_enforce:
+        raise _refusal(order_id, decision.why)
+
+
 def _refusal(order_id: str, reason: str) -> PrecastError:
     return issues.ORDER_REFUSED.error(order=order_id, reason=reason)

@@ -13,7 +13,7 @@ from precast.agent.state.spool import Spool
 from precast.agent.state.store import LocalStore
 
 # The chores of the daemon, by the name under which it looks them up.
-ChoreName = Literal["facts", "certificate", "fetch", "apply", "exec"]
+ChoreName = Literal["facts", "certificate", "fetch", "apply", "orders"]
 
 
 class OrderMessage(Protocol):

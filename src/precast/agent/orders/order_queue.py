@@ -1,34 +1,40 @@
-"""Orders that are carried out one by one, each in a process of its own, and each answered.
+"""Orders that are carried out one at a time, each in a process of its own, and each answered.
 
-    waiting      the order was received; no process was started for it
-    dispatched   a process was started for it
-    begun        that process carries the order out, and no other process ever will
-    ended        the order was answered
+    waiting   the order was received, or is to be claimed again
+    claimed   the server was asked whether the order may begin, and has not answered
+    granted   the server has granted the latest claim
+    begun     a process carries the order out
+    ended     the order was answered, or the server has refused the claim
 
-An order is begun at most once: a process moves it from `dispatched` to `begun` with a conditional update, which only one process can
-win. An order that was dispatched and not begun is dispatched again, so a daemon that dies in between loses none. An order that is not
-carried out is answered in the transaction that ends it. At most `MAX_WAITING` orders of a kind wait: a further one is refused, and the
-answer says so.
+A process moves an order from `granted` to `begun` with a conditional update, which only one process can win, before it does anything else.
+It answers in the transaction that ends the order. If it ends without an answer, an order of an idempotent kind waits again, until it was
+begun `MAX_BEGINS` times; others are answered as interrupted. An order that is not carried out is answered in the transaction that ends it.
+At most `MAX_WAITING` orders of a kind wait to begin: a further one is refused, and the answer says so. Whether an order has expired is
+decided by the server, when it is claimed.
 """
 
 import sqlite3
-from datetime import datetime
-from typing import ClassVar, Literal, Protocol, TypeVar
+from abc import abstractmethod
+from typing import ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from precast.agent.orders.order_kind import OrderKind
+from precast.agent.identity.machine import read_boot_id
+from precast.agent.orders.order_kind import ChoreName, OrderKind
+from precast.agent.orders.work_process import WorkProcess
 from precast.agent.state.spool import Importance
 from precast.base.clock import to_micros
 from precast.base.errors import Issue
 from precast.wire.jobs.orders import NOT_RUN, NotRun
 
 MAX_WAITING = 32
+MAX_BEGINS = 3
 # So many ended orders are remembered, in case a server sends one of them again.
 REMEMBERED = 1_000
 MAX_REASON_CHARS = 2_000
+FROM_OUTSIDE = "the process that ran it was ended from outside"
 
-Reason = Literal["expired", "refused", "broken"]
+Reason = Literal["refused", "broken", "interrupted", "aborted"]
 
 
 class QueuedMessage(Protocol):
@@ -38,10 +44,17 @@ class QueuedMessage(Protocol):
     def order(self) -> str: ...
 
     @property
-    def expires_at(self) -> datetime: ...
-
-    @property
     def why(self) -> str: ...
+
+
+class BegunOrder(NamedTuple):
+    """An order whose process has ended without an answer."""
+
+    id: str
+    begins: int  # how often it was begun
+    boot_id: str  # of the boot in which it was begun last
+    begun_s: float  # when, by the clock of that boot
+    is_aborted: bool
 
 
 M = TypeVar("M", bound=QueuedMessage)
@@ -50,8 +63,15 @@ M = TypeVar("M", bound=QueuedMessage)
 class OrderQueue(OrderKind[M]):
     """The orders of one kind, in the order in which they were received."""
 
-    nouns: ClassVar[str]  # for people: what waits
+    chore: ClassVar[ChoreName] = "orders"
+    noun: ClassVar[str]  # for people: what is ordered
     cannot_begin: ClassVar[Issue]  # raised if an order is not to be begun now; its text names the `order`
+    is_idempotent: ClassVar[bool] = False  # it is carried out again if its process has ended without an answer
+    needs_catalog: ClassVar[bool] = False  # the catalog that is released now is fetched first
+
+    @abstractmethod
+    def process(self, order: M) -> WorkProcess | None:
+        """The process that carries an order out; None if the daemon itself does."""
 
     def keep(self, db: sqlite3.Connection, order: M) -> bool:
         """Store an order, or refuse it if too many wait; False if the same order was stored before."""
@@ -59,38 +79,29 @@ class OrderQueue(OrderKind[M]):
             "INSERT OR IGNORE INTO queued_order (kind, id, state, body, at) VALUES (?, ?, 'waiting', ?, ?)",
             (self.name, order.order, msgspec.json.encode(order), to_micros(self._store.clock.now())),
         ).rowcount
-        if is_new and len(self._ids(db, "waiting")) > MAX_WAITING:
-            self._answer(db, order.order, "refused", f"{MAX_WAITING} {self.nouns} are already waiting on this node")
+        if is_new and self._count_waiting(db) > MAX_WAITING:
+            self._answer(db, order.order, "refused", f"{MAX_WAITING} {self.noun}s are already waiting on this node")
         db.execute(
-            "DELETE FROM queued_order WHERE kind = ? AND state = 'ended' AND number <= (SELECT number FROM queued_order"
-            " WHERE kind = ? AND state = 'ended' ORDER BY number DESC LIMIT 1 OFFSET ?)",
-            (self.name, self.name, REMEMBERED),
+            "DELETE FROM queued_order WHERE state = 'ended' AND number <= (SELECT number FROM queued_order"
+            " WHERE state = 'ended' ORDER BY number DESC LIMIT 1 OFFSET ?)",
+            (REMEMBERED,),
         )
         return bool(is_new)
 
-    def has_waiting(self) -> bool:
-        return self._first_waiting() is not None
-
-    def dispatch_next(self) -> M | None:
-        """Dispatch the oldest waiting order that can still be carried out; None if there is none. Expired ones are answered."""
-        while (order := self._first_waiting()) is not None:
-            with self._store.transaction() as db:
-                if order.expires_at <= self._store.clock.now():
-                    late = f"it had to begin before {order.expires_at:%Y-%m-%d %H:%M:%SZ}"
-                    self._answer(db, order.order, "expired", late)
-                elif self._move(db, order.order, "waiting", "dispatched"):
-                    return order
-        return None
-
     def find(self, order_id: str) -> M | None:
-        """The order with this id; None if there is none."""
-        rows = self._store.read("SELECT body FROM queued_order WHERE kind = ? AND id = ?", (self.name, order_id))
+        """The order with this id; None if there is none of this kind."""
+        rows = self._store.read("SELECT body FROM queued_order WHERE id = ? AND kind = ?", (order_id, self.name))
         return msgspec.json.decode(rows[0][0], type=self.message) if rows else None
 
     def begin(self, order_id: str) -> M:
-        """Begin to carry out a dispatched order. Raises `cannot_begin` if it is not dispatched, or was begun before."""
+        """Begin to carry out an order. Raises `cannot_begin` if it is not granted, or was begun before."""
         with self._store.transaction() as db:
-            if not self._move(db, order_id, "dispatched", "begun"):
+            begun = db.execute(
+                "UPDATE queued_order SET state = 'begun', begins = begins + 1, boot_id = ?, begun_s = ?"
+                " WHERE id = ? AND kind = ? AND state = 'granted'",
+                (read_boot_id(), self._store.clock.monotonic_s(), order_id, self.name),
+            )
+            if not begun.rowcount:
                 raise self.cannot_begin.error(order=order_id)
             self._answer_begun(db, order_id)
             return self._load(db, order_id)
@@ -105,44 +116,56 @@ class OrderQueue(OrderKind[M]):
         with self._store.transaction() as db:
             self._answer(db, order_id, "broken", why)
 
+    def abort(self, db: sqlite3.Connection, order_id: str, why: str) -> None:
+        """End an order that was not begun, and answer it. One that was begun is marked: its process is then asked to stop."""
+        marked = db.execute("UPDATE queued_order SET is_aborted = 1 WHERE id = ? AND state = 'begun'", (order_id,))
+        if not marked.rowcount:
+            self._answer(db, order_id, "aborted", f"it was aborted before it began{f': {why}' if why else ''}")
+
+    def resolve(self, db: sqlite3.Connection, begun: BegunOrder, kill_reason: str) -> None:
+        """Repeat or answer an order whose process has ended without an answer. One that this agent has killed is not repeated."""
+        if begun.is_aborted:
+            self._answer(db, begun.id, "aborted", f"the {self.noun} was aborted")
+        elif self.is_idempotent and not kill_reason and begun.begins < MAX_BEGINS:
+            db.execute("UPDATE queued_order SET state = 'waiting' WHERE id = ? AND state = 'begun'", (begun.id,))
+        else:
+            why = f"the {self.noun} was broken off: {kill_reason or FROM_OUTSIDE}"
+            self._answer(db, begun.id, "interrupted", why)
+
     def _answer_begun(self, db: sqlite3.Connection, order_id: str) -> None:
         """Tell the servers that an order is being carried out, for kinds that do so."""
 
     def _answer_not_run(self, db: sqlite3.Connection, order: M, reason: Reason, message: str) -> None:
-        """Add to the answer that an order is not carried out, for kinds that do so."""
+        """Add to the answer that an order is not carried out, for kinds that do so. Called only if it was never begun."""
 
     def _answer(self, db: sqlite3.Connection, order_id: str, reason: Reason, message: str) -> None:
-        """End an order and answer that it is not carried out; do nothing if it has ended."""
-        ended = db.execute(
-            "UPDATE queued_order SET state = 'ended' WHERE kind = ? AND id = ? AND state != 'ended'",
-            (self.name, order_id),
-        )
-        if ended.rowcount:
+        """End an order and answer that it is not carried out, or not to its end; do nothing if it has ended."""
+        if self._end(db, order_id):
             body = NotRun(order_id, reason, message[:MAX_REASON_CHARS], self._store.clock.now())
             self._spool.put_within(db, NOT_RUN, msgspec.json.encode(body), Importance.RESULT)
-            self._answer_not_run(db, self._load(db, order_id), reason, message)
+            if not db.execute("SELECT begins FROM queued_order WHERE id = ?", (order_id,)).fetchone()[0]:
+                self._answer_not_run(db, self._load(db, order_id), reason, message)
 
-    def _first_waiting(self) -> M | None:
-        rows = self._store.read(
-            "SELECT body FROM queued_order WHERE kind = ? AND state = 'waiting' ORDER BY number LIMIT 1", (self.name,)
+    def _end(self, db: sqlite3.Connection, order_id: str) -> bool:
+        """End an order; False if it has ended before."""
+        ended = db.execute(
+            "UPDATE queued_order SET state = 'ended' WHERE id = ? AND kind = ? AND state != 'ended'",
+            (order_id, self.name),
         )
-        return msgspec.json.decode(rows[0][0], type=self.message) if rows else None
+        return bool(ended.rowcount)
 
-    def _ids(self, db: sqlite3.Connection, state: str) -> list[str]:
+    def _is_aborted(self, db: sqlite3.Connection, order_id: str) -> bool:
+        row = db.execute("SELECT 1 FROM queued_order WHERE id = ? AND is_aborted", (order_id,)).fetchone()
+        return row is not None
+
+    def _count_waiting(self, db: sqlite3.Connection) -> int:
         rows = db.execute(
-            "SELECT id FROM queued_order WHERE kind = ? AND state = ? ORDER BY number", (self.name, state)
+            "SELECT count(*) FROM queued_order WHERE state IN ('waiting', 'claimed', 'granted') AND kind = ?",
+            (self.name,),
         )
-        return [order_id for (order_id,) in rows.fetchall()]
+        return int(rows.fetchone()[0])
 
     def _load(self, db: sqlite3.Connection, order_id: str) -> M:
-        rows = db.execute("SELECT body FROM queued_order WHERE kind = ? AND id = ?", (self.name, order_id))
+        rows = db.execute("SELECT body FROM queued_order WHERE id = ? AND kind = ?", (order_id, self.name))
         ((body,),) = rows.fetchall()
         return msgspec.json.decode(body, type=self.message)
-
-    def _move(self, db: sqlite3.Connection, order_id: str, before: str, after: str) -> bool:
-        """Move an order from one state to another; False if it is not in the first."""
-        moved = db.execute(
-            "UPDATE queued_order SET state = ? WHERE kind = ? AND id = ? AND state = ?",
-            (after, self.name, order_id, before),
-        )
-        return bool(moved.rowcount)

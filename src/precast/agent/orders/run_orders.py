@@ -1,7 +1,7 @@
 """The order to apply the released catalog now.
 
-A run begins with its order under the run's lease, so there is at most one order that is begun. A run that was begun is answered by its
-own report; an order that is not carried out is answered with `not-run` and with the report of a run that did not take place.
+A run that comes to its end is answered by its own report, also if it was a no-op. A run that was aborted is answered with `not-run` first,
+and reported after that. An order whose run never began is answered with `not-run` and with the report of a run that did not take place.
 """
 
 import sqlite3
@@ -9,12 +9,14 @@ import sqlite3
 import msgspec
 
 from precast.agent.applying import issues
-from precast.agent.applying.reporting.reporter import close_open_reports
 from precast.agent.orders.order_queue import MAX_REASON_CHARS, OrderQueue, Reason
+from precast.agent.orders.work_process import WAIT_S, WorkProcess
 from precast.agent.state.spool import Importance
 from precast.base.ids import TimeOrderedIds
 from precast.wire.jobs.orders import RUN, RunOrder
 from precast.wire.reports.records import ENDED, RunBegan, RunEnded
+
+ABORTED = "the run was aborted: it stopped after the current resource"
 
 
 class RunOrders(OrderQueue[RunOrder]):
@@ -22,34 +24,29 @@ class RunOrders(OrderQueue[RunOrder]):
 
     name = RUN
     message = RunOrder
-    chore = "apply"
-    nouns = "orders"
+    noun = "run"
     cannot_begin = issues.NO_ORDER
+    is_idempotent = True
+    needs_catalog = True
 
-    def end(self, order_id: str) -> None:
-        """End an order whose run has ended; the run's report is the answer."""
-        with self._store.transaction() as db:
-            self._move(db, order_id, "begun", "ended")
+    def process(self, order: RunOrder) -> WorkProcess:
+        arguments = ["agent", "apply", "--json", "--reason", "ordered", "--wait", str(WAIT_S)]
+        arguments += ["--order", order.order, f"--{order.mode}"]
+        if order.tags:
+            arguments += ["--tags", ",".join(order.tags)]
+        return WorkProcess(arguments, order.order)
 
-    def recover(self, *, is_running: bool, why: str = "") -> None:
-        """Look after the orders of processes that have ended.
-
-        An order that no process has begun waits again. If no run is under way, an order that was begun is answered as broken off;
-        `why` says what is known about the cause.
-        """
-        if not is_running:
-            close_open_reports(self._store, self._spool, why)
-        with self._store.transaction() as db:
-            for order_id in self._ids(db, "dispatched"):
-                self._move(db, order_id, "dispatched", "waiting")
-            for order_id in [] if is_running else self._ids(db, "begun"):
-                cause = why or "its process was ended from outside"
-                self._answer(db, order_id, "broken", f"the run was broken off: {cause}")
+    def end(self, db: sqlite3.Connection, order_id: str, *, is_complete: bool) -> None:
+        """End an order in the transaction that reports the end of its run, before the report."""
+        if not is_complete and self._is_aborted(db, order_id):
+            self._answer(db, order_id, "aborted", ABORTED)
+        else:
+            self._end(db, order_id)
 
     def _answer_not_run(self, db: sqlite3.Connection, order: RunOrder, reason: Reason, message: str) -> None:
         """Report a run that did not take place, so that it is listed among the runs of the node."""
         if reason == "broken":
-            return  # there was a run, and it has its own report
+            return  # its process has failed, and has reported that if it could
         now = self._store.clock.now()
         began = RunBegan(TimeOrderedIds(self._store.clock).new(), order.mode, "ordered", now, order=order.order[:256])
         body = RunEnded(began, "not-run", now, why=f"{reason}: {message}"[:MAX_REASON_CHARS])

@@ -72,14 +72,19 @@ _MIGRATIONS: tuple[str, ...] = (
     CREATE TABLE standing_order (kind TEXT PRIMARY KEY, why TEXT NOT NULL);
     CREATE TABLE queued_order (
       number INTEGER PRIMARY KEY AUTOINCREMENT,
+      id TEXT NOT NULL UNIQUE,
       kind TEXT NOT NULL,
-      id TEXT NOT NULL,
       state TEXT NOT NULL,
+      claim INTEGER NOT NULL DEFAULT 0,
+      granted INTEGER NOT NULL DEFAULT 0,
+      begins INTEGER NOT NULL DEFAULT 0,
+      boot_id TEXT NOT NULL DEFAULT '',
+      begun_s REAL NOT NULL DEFAULT 0,
+      is_aborted INTEGER NOT NULL DEFAULT 0,
       body BLOB NOT NULL,
-      at INTEGER NOT NULL,
-      UNIQUE (kind, id)
+      at INTEGER NOT NULL
     );
-    CREATE INDEX queued_order_state ON queued_order (kind, state, number);
+    CREATE INDEX queued_order_state ON queued_order (state, number);
     CREATE TABLE run_lease (only INTEGER PRIMARY KEY CHECK (only = 1), token INTEGER NOT NULL, holder TEXT NOT NULL);
     INSERT INTO run_lease (only, token, holder) VALUES (1, 0, '');
     CREATE TABLE resource_state (ref TEXT PRIMARY KEY, state BLOB NOT NULL, applied_at INTEGER);

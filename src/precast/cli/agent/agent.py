@@ -102,6 +102,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _add_common(send, "facts_d", "plugins", "spool_bytes", "spool_records")
     send.add_argument("--spool", action="store_true", help="let the daemon send them as soon as it is connected")
+    send.add_argument("--order", metavar="ID", default="", help="the order that this carries out (for the daemon)")
     send.set_defaults(run=_facts)
 
     fetch = commands.add_parser(
@@ -227,6 +228,8 @@ def _facts(args: argparse.Namespace) -> int:
     from precast.agent.state.store import store_path
 
     settings = load_settings(AgentSettings, args).values
+    if args.order:
+        return _refresh_facts(args, settings)
     if args.spool:
         collected = _collect(args, settings)
         with agent_daemon.opened(args.root, settings) as (store, spool):
@@ -250,6 +253,34 @@ def _facts(args: argparse.Namespace) -> int:
     else:
         verb = "spooled for the daemon" if args.spool else "sent"
         print(f"{verb}: all facts" if is_whole else f"{verb}: the volatile facts; the server has the stable ones")
+    return 0
+
+
+def _refresh_facts(args: argparse.Namespace, settings: AgentSettings) -> int:
+    """Collect and spool facts as an order says, and answer it after that."""
+    import json
+
+    from precast.agent.applying.lease import lease_held
+    from precast.agent.applying.run import describe_holder
+    from precast.agent.facts import submission
+    from precast.agent.orders.refresh_facts_orders import RefreshFactsOrders
+    from precast.agent.orders.work_process import WAIT_S
+    from precast.agent.state.wakeup import wake_daemon
+
+    with agent_daemon.opened(args.root, settings) as (store, spool):
+        orders = RefreshFactsOrders(store, spool)
+        holder = f"the collection of facts {args.order}, {describe_holder(store.clock)}"
+        with lease_held(store, holder, WAIT_S):
+            orders.begin(args.order)
+            try:
+                collected = _collect(args, settings)
+                submission.spool_facts(store, spool, collected)
+            except PrecastError as error:
+                orders.end(args.order, is_success=False, message=f"{error.message} [{error.code}]")
+                raise
+            result = {"facts": len(collected.facts), "warnings": len(collected.warnings)}
+            orders.end(args.order, result=json.dumps(result))
+        wake_daemon(store.path.parent)
     return 0
 
 

@@ -17,6 +17,8 @@ from precast.base.errors import PrecastError
 from precast.cli.console.settings import load_settings
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from precast.agent.applying.reporting.reporter import Reporter
     from precast.agent.applying.run import RunRequest
     from precast.agent.catalog.enforcement import RunMode
@@ -81,13 +83,12 @@ def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
 
         request = request._replace(contents=CachedContents(args.root / CONTENT))
     digest = digests.of_bytes(data)
-    request = request._replace(version=digest, begins=lambda store: _begin(store, settings, args.order, pointer))
-    return apply_and_print(
-        request._replace(reporter=_reporter(args, settings, request, mode.refusal)),
-        args,
-        name,
-        lambda summary: _end(args, settings, digest, summary),
+    request = request._replace(
+        version=digest,
+        begins=lambda store: _begin(store, settings, args.order, pointer),
+        ends=lambda store, db, summary: _end(store, db, settings, args, digest, summary),
     )
+    return apply_and_print(request._replace(reporter=_reporter(args, settings, request, mode.refusal)), args, name)
 
 
 def _reporter(
@@ -192,22 +193,29 @@ def _begin(store: "LocalStore", settings: AgentSettings, order: str, pointer: "R
         RunOrders(store, Spool(store, SpoolLimits(settings.spool_records, settings.spool_bytes))).begin(order)
 
 
-def _end(args: argparse.Namespace, settings: AgentSettings, digest: str, summary: "Summary") -> None:
+def _end(
+    store: "LocalStore",
+    db: "sqlite3.Connection",
+    settings: AgentSettings,
+    args: argparse.Namespace,
+    digest: str,
+    summary: "Summary",
+) -> None:
     """End the order of a run of the cached catalog, and store a note about the run for the daemon."""
-    from precast.agent.applying.run import state_root
     from precast.agent.orders.run_orders import RunOrders
+    from precast.agent.state.spool import Spool, SpoolLimits
     from precast.agent.state.status_notes import CatalogRunNote
-    from precast.cli.agent.daemon import opened
+    from precast.agent.state.store import put_note
 
-    with opened(state_root(args.root), settings, args.life) as (store, spool):
-        if args.order:
-            RunOrders(store, spool).end(args.order)
-        if summary.is_complete and not args.tags and not args.skip_tags:
-            before, now = store.read_note(CatalogRunNote), store.clock.now()
-            enforced_at = before.enforced_at if summary.is_noop and before is not None else None
-            if not summary.is_noop:
-                enforced_at = now
-            store.write_note(CatalogRunNote(digest, now, summary.is_noop, args.reason, enforced_at))
+    if args.order:
+        spool = Spool(store, SpoolLimits(settings.spool_records, settings.spool_bytes))
+        RunOrders(store, spool).end(db, args.order, is_complete=summary.is_complete)
+    if summary.is_complete and not args.tags and not args.skip_tags:
+        before, now = store.read_note(CatalogRunNote), store.clock.now()
+        enforced_at = before.enforced_at if summary.is_noop and before is not None else None
+        if not summary.is_noop:
+            enforced_at = now
+        put_note(db, CatalogRunNote(digest, now, summary.is_noop, args.reason, enforced_at))
 
 
 def _give_up(args: argparse.Namespace, error: PrecastError) -> None:

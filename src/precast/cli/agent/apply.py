@@ -16,12 +16,9 @@ from precast.cli.console.extensions import add_extensions
 from precast.cli.console.parser import declare_exits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from precast.agent.applying.run import RunRequest
     from precast.catalog.body import Body
     from precast.catalog.document import CatalogDocument
-    from precast.wire.reports.events import Summary
 
 WAITING, CHANGES, FAILURES = 1, 2, 4
 
@@ -118,19 +115,13 @@ def _run(args: argparse.Namespace) -> int:
     return apply_and_print(request, args, name)
 
 
-def apply_and_print(
-    request: "RunRequest",
-    args: argparse.Namespace,
-    name: str,
-    on_end: "Callable[[Summary], None]" = lambda summary: None,
-) -> int:
-    """Apply a catalog, call `on_end` with the summary, print it, and return the exit code."""
+def apply_and_print(request: "RunRequest", args: argparse.Namespace, name: str) -> int:
+    """Apply a catalog, print the summary, and return the exit code."""
     from precast.agent.applying.run import apply
     from precast.cli.agent.apply_output import Printer
 
     printer = Printer(name, args)
     summary = apply(request, options_of(args), printer.report, on_start=printer.show_resource)
-    on_end(summary)
     printer.finish(summary)
     code = CHANGES if summary.has_changes and args.detailed_exitcodes else 0
     if summary.has_failures or not summary.is_complete:

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from datetime import datetime
@@ -82,7 +83,9 @@ def _run(args: argparse.Namespace) -> int:
     options = ["--root", str(root)]
     if "config" in args:
         options += ["--config", str(args.config.absolute())]
-    serve(DaemonOptions(root, [sys.executable, sys.argv[0]], options, _flags(args), load))
+    if serve(DaemonOptions(root, [sys.executable, sys.argv[0]], options, _flags(args), load)):
+        # In the same process, so that it does not matter whether a supervisor would restart the daemon, and how soon.
+        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - our own program
     return 0
 
 

@@ -1,10 +1,14 @@
-"""`precast agent exec`: runs one ordered command in a process of its own. Only the daemon starts it; the order is in the local store.
+"""`precast agent exec`: carries out one ordered command, or an ordered reboot, in a process of its own. Only the daemon starts it; the
+order is in the local store.
 
-The settings of the node, its policy and the signature of the order must all allow the command before anything is started.
+The settings of the node, its policy and the signature of the order must all allow the command before anything is started. The command runs
+under the node's lease, so no run takes place meanwhile.
 """
 
 import argparse
 import os
+import signal
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +19,21 @@ from precast.cli.agent.daemon import add_root, opened
 from precast.cli.console.settings import load_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from precast.agent.orders.command_process import OnLines
     from precast.agent.orders.exec_orders import ExecOrders
-    from precast.base.clock import Clock
+    from precast.agent.orders.reboot_orders import RebootOrders
+    from precast.agent.state.spool import Spool
+    from precast.agent.state.store import LocalStore
     from precast.wire.jobs.orders import ExecOrder, OutputLine
 
 # The variables of our own environment that a command inherits.
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME")
+NOT_ALLOWED = "this node runs no commands: allow_exec is not set in its configuration"
+NO_REBOOT = "this node does not know how to reboot: set reboot_command in its configuration"
+# How often the process of a reboot looks whether the machine should have gone down by now.
+_POLL_S = 1.0
 
 
 def configure(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -34,46 +46,70 @@ def configure(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from precast.agent.orders.exec_orders import ExecOrders
+    from precast.agent.orders.reboot_orders import RebootOrders
+    from precast.agent.state.paths import STATE
+    from precast.agent.state.wakeup import wake_daemon
+
+    settings = load_settings(AgentSettings, args).values
+    with opened(args.root, settings) as (store, spool):
+        commands, reboots = ExecOrders(store, spool), RebootOrders(store, spool)
+        orders = reboots if reboots.find(args.order) is not None else commands
+        try:
+            if orders.find(args.order) is None:
+                raise NO_COMMAND.error(order=args.order)
+            if not settings.allow_exec:
+                orders.refuse(args.order, NOT_ALLOWED)
+            elif orders is reboots:
+                _reboot(args, settings, store, reboots)
+            else:
+                _run_command(args, store, spool, commands)
+        finally:
+            wake_daemon(args.root / STATE)
+    return 0
+
+
+def _run_command(args: argparse.Namespace, store: "LocalStore", spool: "Spool", orders: "ExecOrders") -> None:
+    """Run the command of an order under the lease, and send its output."""
     import msgspec
 
-    from precast.agent.chores.exec import NOT_ALLOWED
-    from precast.agent.orders.command_lock import command_locked
-    from precast.agent.orders.exec_orders import ExecOrders
+    from precast.agent.applying.lease import lease_held
+    from precast.agent.applying.run import describe_holder
     from precast.agent.orders.order_check import check_order
-    from precast.agent.state.paths import STATE
+    from precast.agent.orders.work_process import WAIT_S
     from precast.agent.state.spool import Importance
     from precast.agent.state.wakeup import wake_daemon
     from precast.wire.jobs.orders import EXEC_OUTPUT, ExecOutput
 
-    settings = load_settings(AgentSettings, args).values
-    state = args.root / STATE
-    with opened(args.root, settings) as (store, spool), command_locked(state, args.order):
-        orders = ExecOrders(store, spool)
-        if not settings.allow_exec:
-            orders.refuse(args.order, NOT_ALLOWED)
-            return 0
-        received = orders.find(args.order)
-        if received is None:
-            raise NO_COMMAND.error(order=args.order)
+    received = orders.find(args.order)
+    assert received is not None, "the caller has found it"
+    # Before the order is begun: one that ends without an answer because of a signal would be answered later than necessary.
+    must_stop = _catch_stop()
+
+    def send_output(first: int, lines: "list[OutputLine]") -> None:
+        spool.put(EXEC_OUTPUT, msgspec.json.encode(ExecOutput(order.order, first, lines)), Importance.EVENT)
+        wake_daemon(store.path.parent)
+
+    holder = f"the command {args.order}, {describe_holder(store.clock)}"
+    with lease_held(store, holder, WAIT_S):
         try:
             order = check_order(args.root, args.order, received, store.clock.now())
         except PrecastError as error:
             orders.refuse(args.order, error.message)
-            wake_daemon(state)
             raise
         orders.begin(args.order)
-        wake_daemon(state)
-
-        def send_output(first: int, lines: "list[OutputLine]") -> None:
-            spool.put(EXEC_OUTPUT, msgspec.json.encode(ExecOutput(order.order, first, lines)), Importance.EVENT)
-            wake_daemon(state)
-
-        _carry_out(order, orders, send_output, args.root, store.clock)
-        wake_daemon(state)
-    return 0
+        wake_daemon(store.path.parent)
+        _carry_out(order, orders, send_output, args.root, must_stop, store)
 
 
-def _carry_out(order: "ExecOrder", orders: "ExecOrders", send_output: "OnLines", root: Path, clock: "Clock") -> None:
+def _carry_out(
+    order: "ExecOrder",
+    orders: "ExecOrders",
+    send_output: "OnLines",
+    root: Path,
+    must_stop: "Callable[[], bool]",
+    store: "LocalStore",
+) -> None:
     """Run the command of an order, and report its end or why it could not be started."""
     from precast.agent.orders.command_process import run_command
     from precast.wire.jobs.orders import ExecEnded
@@ -82,10 +118,61 @@ def _carry_out(order: "ExecOrder", orders: "ExecOrders", send_output: "OnLines",
     environment["PRECAST_ORDER"] = order.order
     try:
         result = run_command(
-            order.argv, order.timeout_s, order.output_bytes, send_output, directory=root, environment=environment
+            order.argv,
+            order.timeout_s,
+            order.output_bytes,
+            send_output,
+            directory=root,
+            environment=environment,
+            must_stop=must_stop,
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         orders.give_up(order.order, f"{order.argv[0]} cannot be run: {reason}")
     else:
-        orders.end(ExecEnded(order.order, clock.now(), *result))
+        ended = ExecEnded(
+            order.order,
+            store.clock.now(),
+            result.code,
+            result.signal,
+            result.is_overdue,
+            result.lines,
+            result.cut_bytes,
+        )
+        orders.end(ended, is_stopped=result.is_stopped)
+
+
+def _catch_stop() -> "Callable[[], bool]":
+    """Let SIGTERM end the command instead of this process. Returns whether it was received."""
+    received: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: received.append(number))
+    return lambda: bool(received)
+
+
+def _reboot(args: argparse.Namespace, settings: AgentSettings, store: "LocalStore", orders: "RebootOrders") -> None:
+    """Reboot the machine. It then ends this process; the next daemon answers the order."""
+    from precast.agent.applying.lease import lease_held
+    from precast.agent.applying.run import describe_holder
+    from precast.agent.orders.order_check import check_reboot
+    from precast.agent.orders.reboot_command import find_reboot_command, request_reboot
+    from precast.agent.orders.reboot_orders import DEADLINE_S
+    from precast.agent.orders.work_process import WAIT_S
+
+    command = find_reboot_command(args.root, settings.reboot_command)
+    if command is None:
+        orders.refuse(args.order, NO_REBOOT)
+        return
+    try:
+        check_reboot(args.root, args.order, store.clock.now())
+    except PrecastError as error:
+        orders.refuse(args.order, error.message)
+        raise
+    with lease_held(store, f"the reboot {args.order}, {describe_holder(store.clock)}", WAIT_S):
+        orders.begin(args.order)
+        if failure := request_reboot(command):
+            orders.end(args.order, is_success=False, message=failure)
+            return
+        until_s = store.clock.monotonic_s() + DEADLINE_S
+        while store.clock.monotonic_s() < until_s:
+            time.sleep(_POLL_S)
+        orders.expire(args.order)

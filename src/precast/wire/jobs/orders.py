@@ -1,7 +1,7 @@
 """Orders from servers to nodes, and the answers of nodes.
 
-An order is a numbered record, so a node receives it once. It expires: a node that receives it later does not begin. Every answer has the
-id of the order, and a node also answers an order that it does not carry out.
+An order is a numbered record, so a node receives it once. The order is a hint: a node that could begin claims it, and begins when the
+server has granted that claim. Every answer has the id of the order, and a node also answers an order that it does not carry out.
 """
 
 from datetime import datetime
@@ -11,9 +11,17 @@ import msgspec
 
 from precast.wire.sessions import Identifier
 
-# Kinds of records. From a server: run, exec. From a node: the others; `run-began` and `run-ended` are in `wire.reports`.
+# Kinds of records from a server: orders, the answer to a claim, and the request to end what was begun.
 RUN = "run"
 EXEC = "exec"
+REFRESH_FACTS = "refresh-facts"
+RESTART_AGENT = "restart-agent"
+REBOOT = "reboot"
+GRANT = "grant"
+ABORT = "abort"
+# Kinds of records from a node; `run-began` and `run-ended` are in `wire.reports`.
+CLAIM = "claim"
+ORDER_ENDED = "order-ended"
 NOT_RUN = "not-run"
 EXEC_BEGAN = "exec-began"
 EXEC_OUTPUT = "exec-output"
@@ -23,6 +31,8 @@ EXEC_ENDED = "exec-ended"
 MAX_ARGUMENTS = 1_000
 MAX_ARGUMENT_BYTES = 32 * 1024
 MAX_LINE_CHARS = 8_000
+# The JSON that a node returns as the result of an order.
+MAX_RESULT_CHARS = 65_536
 
 Mode = Literal["noop", "enforce"]
 
@@ -64,11 +74,54 @@ class SignedExecOrder(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-class NotRun(msgspec.Struct, frozen=True):
-    """The node does not carry out an order, and never will. Kind `not-run`."""
+class PlainOrder(msgspec.Struct, frozen=True):
+    """Do now what the kind says: `refresh-facts`, `restart-agent`, `reboot`."""
 
     order: Identifier
-    reason: Literal["expired", "refused", "broken"]
+    expires_at: datetime
+    why: str = ""
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """The node could begin an order now, and asks whether it may. Kind `claim`. `number` grows with each claim of the same order."""
+
+    order: Identifier
+    number: Annotated[int, msgspec.Meta(ge=1, le=2**31)]
+    instance: Identifier  # of the local store
+    boot_id: Identifier
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """The answer to the claim with this number. Kind `grant`. If it is not granted the node forgets the order; `message` says why."""
+
+    order: Identifier
+    claim: Annotated[int, msgspec.Meta(ge=1, le=2**31)]
+    is_granted: bool
+    message: str = ""
+
+
+class Abort(msgspec.Struct, frozen=True):
+    """End an order: one that was begun as soon as possible, another one at once. Kind `abort`."""
+
+    order: Identifier
+    why: str = ""
+
+
+class OrderEnded(msgspec.Struct, frozen=True):
+    """A plain order has ended. Kind `order-ended`. `result` is JSON."""
+
+    order: Identifier
+    is_success: bool
+    at: datetime
+    message: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
+    result: Annotated[str, msgspec.Meta(max_length=MAX_RESULT_CHARS)] = ""
+
+
+class NotRun(msgspec.Struct, frozen=True):
+    """The node does not carry out an order, and never will; or it began and cannot say how it ended. Kind `not-run`."""
+
+    order: Identifier
+    reason: Literal["expired", "refused", "broken", "interrupted", "aborted"]
     message: Annotated[str, msgspec.Meta(max_length=2_000)]
     at: datetime
 

@@ -2,34 +2,30 @@
 
 import asyncio
 import json
-import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from lab.processes import is_alive
-from precast.agent.applying.lease import lease_held
 from precast.agent.catalog.cached_catalog import catalog_path
 from precast.agent.catalog.staleness import Staleness, read_staleness
 from precast.agent.chores import apply as apply_chore
 from precast.agent.chores import facts as facts_chore
 from precast.agent.chores import fetch as fetch_chore
-from precast.agent.chores import run_process
 from precast.agent.chores.apply import ApplyChore
 from precast.agent.chores.certificate import CertificateChore
 from precast.agent.chores.child_processes import ChildProcesses, watch_by_descriptor
 from precast.agent.chores.facts import FactsChore
 from precast.agent.chores.fetch import FetchChore
+from precast.agent.chores.leased_processes import LeasedProcesses
 from precast.agent.identity.credentials import Credentials
 from precast.agent.orders.collect_orders import CollectOrders
 from precast.agent.orders.registry import OrderRegistry
 from precast.agent.orders.renew_orders import RenewOrders
-from precast.agent.orders.run_orders import RunOrders
 from precast.agent.settings import AgentSettings
 from precast.agent.state.spool import Spool, SpoolLimits
 from precast.agent.state.status_notes import (
@@ -44,7 +40,6 @@ from precast.agent.state.status_notes import (
 )
 from precast.agent.state.store import LocalStore
 from precast.base.clock import ManualClock
-from precast.wire.jobs.orders import NOT_RUN, RUN, NotRun, RunOrder
 from precast.wire.sessions import COLLECT, RENEW
 from tests.unit.agent.state.records import record
 
@@ -62,11 +57,11 @@ class Stage:
         self.calls = root / "calls"
         self.done = asyncio.Event()
         self.registry = OrderRegistry(self.store, Spool(self.store, SpoolLimits()))
-        self.orders = self.registry.find(RunOrders)
         self.collect_orders = self.registry.find(CollectOrders)
         self.renew_orders = self.registry.find(RenewOrders)
         self.refreshed: list[timedelta] = []
         self.children = ChildProcesses([sys.executable, str(self.script)], ["--root", str(root)], {})
+        self.processes = LeasedProcesses(self.children, self.store, root, lambda: None)
 
     def answer(self, out: str = "", *, error: str = "", code: int = 0, waits_for: str = "calls") -> None:
         """Write a script that waits for a file, then prints this and ends with this exit code."""
@@ -99,7 +94,7 @@ class Stage:
         if has_catalog:
             catalog_path(self.root).write_text("{}")
         settings = AgentSettings(apply_interval=interval, splay=timedelta(0))
-        return ApplyChore(self.children, self.store, self.orders, settings, self.root, self._refresh)
+        return ApplyChore(self.store, self.registry.claims, self.processes, settings, self._refresh)
 
     async def _refresh(self, max_age: timedelta) -> None:
         self.refreshed.append(max_age)
@@ -112,18 +107,9 @@ class Stage:
         """Write the note that the real child process writes."""
         self.store.write_note(CatalogRunNote(digest, self.clock.now(), True, "released"))
 
-    def order(self, name: str, *tags: str) -> None:
-        expires_at = self.clock.now() + timedelta(minutes=10)
-        order = RunOrder(name, "enforce", expires_at, list(tags))
-        self.receive(RUN, order)
-
     def receive(self, kind: str, order: object = None) -> None:
         """Store an order as if a server had sent it."""
         self.registry.receive(record(self.store.session_state().received + 1, kind, order))
-
-    def answers(self) -> list[NotRun]:
-        rows = self.store.read("SELECT body FROM record WHERE kind = ? ORDER BY id", (NOT_RUN,))
-        return [msgspec.json.decode(body, type=NotRun) for (body,) in rows]
 
     async def until_called(self, times: int) -> None:
         await self.until(lambda: len(self.called) >= times)
@@ -394,10 +380,9 @@ async def test_new_catalog_is_applied_once_as_soon_as_it_is_fetched(stage: Stage
         await stage.until_called(1)
         stage.ran("d2")
         (stage.root / "noted").touch()
-        stage.order("afterwards")
-        await stage.until_called(2)
-    assert stage.called[0] == "agent apply --json --reason released --wait 600"
-    assert "--order afterwards" in stage.called[1]
+        async with running(stage.facts().run()):
+            await stage.until_called(2)
+    assert stage.called == ["agent apply --json --reason released --wait 600", "agent facts --spool"]
 
 
 async def test_new_catalog_whose_run_failed_to_end_is_retried_later(stage: Stage) -> None:
@@ -407,138 +392,6 @@ async def test_new_catalog_whose_run_failed_to_end_is_retried_later(stage: Stage
         await stage.until_called(1)
         stage.clock.advance(apply_chore.RETRY.total_seconds())
         await stage.until_called(2)
-
-
-async def test_orders_are_carried_out_one_after_the_other_with_a_refreshed_catalog(stage: Stage) -> None:
-    stage.script.write_text(
-        "import sys\n"
-        "from pathlib import Path\n"
-        "from precast.agent.orders.run_orders import RunOrders\n"
-        "from precast.agent.state.spool import SpoolLimits, Spool\n"
-        "from precast.agent.state.store import LocalStore\n"
-        f"store = LocalStore.open(Path({str(stage.root)!r}), lambda: 'x')\n"
-        "orders, name = RunOrders(store, Spool(store, SpoolLimits())), sys.argv[sys.argv.index('--order') + 1]\n"
-        "orders.begin(name)\n"
-        "orders.end(name)\n"
-        f"open({str(stage.calls)!r}, 'a').write(' '.join(sys.argv[1:-2]) + '\\n')\n"
-    )
-    stage.order("o1", "web", "db")
-    stage.order("o2")
-    async with running(stage.apply().run()):
-        await stage.until_called(2)
-    assert stage.called == [
-        "agent apply --json --reason ordered --wait 600 --order o1 --enforce --tags web,db",
-        "agent apply --json --reason ordered --wait 600 --order o2 --enforce",
-    ]
-    assert stage.refreshed == [timedelta(0)] * 2
-    assert stage.answers() == []
-
-
-async def test_order_whose_process_did_not_begin_is_dispatched_again_until_it_expires(stage: Stage) -> None:
-    stage.answer(code=1)
-    stage.order("o1")
-    async with running(stage.apply().run()):
-        await stage.until_called(2)
-        stage.clock.advance(3600)
-        async with asyncio.timeout(DEADLINE_S):
-            while not stage.answers():
-                await asyncio.sleep(0.01)
-    assert [(answer.order, answer.reason) for answer in stage.answers()] == [("o1", "expired")]
-
-
-async def test_run_of_an_earlier_daemon_is_left_to_end_and_its_order_is_not_repeated(stage: Stage) -> None:
-    stage.answer()
-    stage.order("o1")
-    stage.orders.dispatch_next()
-    stage.orders.begin("o1")
-    stage.order("o2")
-    with lease_held(stage.store, "the run of an earlier daemon"):
-        async with running(stage.apply().run()), running(stage.facts().run()):
-            await stage.until_called(1)
-        assert (stage.called, stage.answers()) == (["agent facts --spool"], [])
-    async with running(stage.apply().run()):
-        await stage.until_called(2)
-    assert "--order o2" in stage.called[1]
-    assert [(answer.order, answer.reason) for answer in stage.answers()] == [("o1", "broken")]
-
-
-HANGING = """
-import sys, time
-from pathlib import Path
-from precast.agent.applying.lease import lease_held
-from precast.agent.orders.run_orders import RunOrders
-from precast.agent.state.spool import SpoolLimits, Spool
-from precast.agent.state.store import LocalStore
-
-root = Path({root!r})
-store = LocalStore.open(root, lambda: "x")
-order = sys.argv[sys.argv.index("--order") + 1]
-with lease_held(store, "a run that hangs"):
-    RunOrders(store, Spool(store, SpoolLimits())).begin(order)
-    open({calls!r}, "a").write(order + "\\n")
-    while order == "o1":
-        time.sleep(0.01)
-    RunOrders(store, Spool(store, SpoolLimits())).end(order)
-"""
-
-
-@pytest.fixture
-def deaf() -> Iterator[None]:
-    """Processes that are started inside ignore SIGTERM."""
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    yield
-    signal.signal(signal.SIGTERM, before)
-
-
-@pytest.mark.usefixtures("deaf")
-async def test_run_that_does_not_stop_is_killed_and_answered_and_the_next_one_begins(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    # If it is killed before it has begun, it is dispatched again, like any order.
-    monkeypatch.setattr(run_process, "MAX_DURATION", timedelta(seconds=2))
-    monkeypatch.setattr(run_process, "STOP_GRACE", timedelta(seconds=0.1))
-    stage.script.write_text(HANGING.format(root=str(stage.root), calls=str(stage.calls)))
-    stage.order("o1")
-    stage.order("o2")
-    async with running(stage.apply().run()):
-        await stage.until_called(2)
-    assert stage.called == ["o1", "o2"]
-    (answer,) = stage.answers()
-    assert (answer.order, answer.reason) == ("o1", "broken")
-    assert answer.message.startswith("the run was broken off: it took more than 0:00:02, was asked to stop, did not")
-    assert "asked to stop" in caplog.text
-    assert "and was killed" in caplog.text
-
-
-@pytest.mark.usefixtures("deaf")
-async def test_run_of_an_earlier_daemon_that_hangs_is_killed_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage.script.write_text(HANGING.format(root=str(stage.root), calls=str(stage.calls)))
-    stage.order("o1")
-    stage.orders.dispatch_next()
-    process = await stage.children.start("agent", "apply", "--order", "o1")
-    assert process is not None
-    await stage.until_called(1)
-    noted = run_process.find_process(process.pid)
-    assert noted is not None
-    stage.store.write_note(noted)
-    stage.order("o2")
-    # A run that is in time is left alone, and so is another process with the same pid.
-    stage.answer()
-    async with running(stage.apply().run()), running(stage.facts().run()):
-        await stage.until_called(2)
-    assert noted.is_alive
-    assert not msgspec.structs.replace(noted, ticks=noted.ticks + 1).is_alive
-    assert not msgspec.structs.replace(noted, boot="another").is_alive
-
-    monkeypatch.setattr(run_process, "MAX_DURATION", timedelta(0))
-    monkeypatch.setattr(run_process, "STOP_GRACE", timedelta(0))
-    stage.script.write_text(HANGING.format(root=str(stage.root), calls=str(stage.calls)))
-    async with running(stage.apply().run()):
-        assert await asyncio.wait_for(process.wait(), DEADLINE_S) == -signal.SIGKILL
-        monkeypatch.setattr(run_process, "MAX_DURATION", timedelta(hours=1))
-        await stage.until_called(3)
-    assert stage.called[-1] == "o2"
-    assert [(answer.order, "and was killed" in answer.message) for answer in stage.answers()] == [("o1", True)]
 
 
 async def test_catalog_is_fetched_when_announced_or_due_and_not_when_cached(stage: Stage) -> None:
@@ -601,16 +454,14 @@ async def test_window_that_opens_makes_a_run_due_once(stage: Stage) -> None:
     stage.fetched("d1")
     opens_at = stage.clock.now().replace(minute=0, second=0, microsecond=0) + timedelta(hours=3)
     stage.store.write_note(PolicyNote(1, "window", [f"{opens_at:%a %H:%M} 1h"], opens_at + timedelta(days=30)))
-    async with running(stage.apply().run()):
-        stage.order("before it opens")
+    facts = stage.facts()
+    async with running(stage.apply().run()), running(facts.run()):
         await stage.until_called(1)
-        stage.orders.give_up("before it opens", "a test")
         assert stage.scheduled() == 0
         stage.clock.advance((opens_at - stage.clock.now()).total_seconds())
         await stage.until(lambda: stage.scheduled() == 1)
-        stage.order("while it is open")
+        facts.wake()
         await stage.until_called(len(stage.called) + 1)
-        stage.orders.give_up("while it is open", "a test")
         assert stage.scheduled() == 1
         stage.clock.advance(7 * 24 * 3600)
         await stage.until(lambda: stage.scheduled() == 2)

@@ -26,7 +26,7 @@ from precast.agent.state.spool import Importance, Spool, SpoolLimits
 from precast.agent.state.store import LocalStore
 from precast.wire import sessions as session
 from precast.wire.facts import FactUpload, make_upload
-from precast.wire.jobs.orders import RUN, RunOrder
+from precast.wire.jobs.orders import GRANT, RUN, Grant, RunOrder
 from precast.wire.sessions import (
     FACTS,
     Ack,
@@ -267,8 +267,28 @@ async def test_run_is_an_order_of_its_own_and_stored_before_it_is_acknowledged(
             await line.send_message(Record(number, RUN, datetime.now(UTC), raw))
             assert await line.expect(Ack) == Ack(number)
     assert agent.listener.orders == [(RUN, "somebody asked")]
-    orders = agent.orders.find(RunOrders)
-    assert (orders.dispatch_next(), orders.dispatch_next()) == (order, None)
+    assert agent.orders.find(RunOrders).find("o1") == order
+    assert agent.store.read("SELECT id, state FROM queued_order") == [("o1", "waiting")]
+
+
+async def test_claimed_orders_are_claimed_again_in_a_new_session(agent: Agent, server: ScriptedServer) -> None:
+    order = RunOrder("o1", "noop", datetime.now(UTC) + timedelta(hours=1))
+    async with agent.connected(server) as (line, _):
+        await line.greet()
+        raw = msgspec.Raw(msgspec.json.encode(order))
+        await line.send_message(Record(1, RUN, datetime.now(UTC), raw))
+        await line.expect(Ack)
+        agent.orders.claims.claim_waiting()
+        grant = msgspec.Raw(msgspec.json.encode(Grant("o1", 1, True)))
+        await line.send_message(Record(2, GRANT, datetime.now(UTC), grant))
+        await line.expect(Ack)
+        assert agent.orders.claims.is_granted("o1")
+    async with agent.connected(server) as (line, _):
+        await line.greet(0)
+        await line.expect(Record)  # the first claim, which no server has acknowledged
+    assert not agent.orders.claims.is_granted("o1")
+    agent.orders.claims.claim_waiting()
+    assert agent.store.read("SELECT state, claim FROM queued_order") == [("claimed", 2)]
 
 
 async def test_release_is_passed_to_the_listener(agent: Agent, server: ScriptedServer) -> None:

@@ -1,118 +1,114 @@
-"""Ordered runs: each is begun at most once and answered, whichever process dies."""
+"""Ordered runs: begun on a grant, repeated a few times if they are killed, and answered."""
 
-from collections.abc import Iterator
-from datetime import timedelta
-from pathlib import Path
-
-import msgspec
 import pytest
 
-from precast.agent.orders import order_queue
-from precast.agent.orders.registry import OrderRegistry
+from precast.agent.orders.order_queue import MAX_BEGINS
 from precast.agent.orders.run_orders import RunOrders
-from precast.agent.state.spool import Spool, SpoolLimits
-from precast.agent.state.store import LocalStore
-from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError
-from precast.wire.jobs.orders import NOT_RUN, RUN, NotRun, RunOrder
-from tests.unit.agent.state.records import record
+from precast.wire.jobs.orders import NOT_RUN, NotRun
+from precast.wire.reports.records import ENDED, RunEnded
+from tests.component.agent.orders.node import Node
 
 
-class Node:
-    """A store with orders in it."""
-
-    def __init__(self, store: LocalStore, clock: ManualClock) -> None:
-        self.store, self.clock = store, clock
-        self._registry = OrderRegistry(store, Spool(store, SpoolLimits()))
-        self.orders = self._registry.find(RunOrders)
-        self._number = 0
-
-    def order(self, name: str, *, again: bool = False) -> bool:
-        self._number += not again
-        order = RunOrder(name, "noop", self.clock.now() + timedelta(minutes=5))
-        return self._registry.receive(record(self._number, RUN, order)) is not None
-
-    def answers(self) -> list[tuple[str, str]]:
-        rows = self.store.read("SELECT body FROM record WHERE kind = ? ORDER BY id", (NOT_RUN,))
-        answers = [msgspec.json.decode(body, type=NotRun) for (body,) in rows]
-        return [(answer.order, answer.reason) for answer in answers]
-
-    def next(self) -> str | None:
-        order = self.orders.dispatch_next()
-        return None if order is None else order.order
+def end(node: Node, order: str, *, is_complete: bool = True) -> None:
+    with node.store.transaction() as db:
+        node.registry.find(RunOrders).end(db, order, is_complete=is_complete)
 
 
-@pytest.fixture
-def node(tmp_path: Path, clock: ManualClock) -> Iterator[Node]:
-    store = LocalStore.open(tmp_path, lambda: "one", clock)
-    yield Node(store, clock)
-    store.close()
+def repeat(node: Node, order: str) -> None:
+    """Claim, grant and begin an order again."""
+    node.claims.claim_waiting()
+    node.grant(order)
+    node.registry.find(RunOrders).begin(order)
 
 
-def test_orders_are_dispatched_in_their_order_and_each_is_stored_once(node: Node) -> None:
-    assert node.order("a")
-    assert not node.order("a", again=True)  # the same record again
-    assert not node.order("a")  # the same order under another number
-    assert node.order("b")
-    assert [node.next(), node.next(), node.next()] == ["a", "b", None]
-    assert node.answers() == []
-
-
-def test_order_is_begun_once(node: Node) -> None:
-    node.order("a")
+def test_run_is_begun_once_and_answered_by_its_report(node: Node) -> None:
+    node.let_begin("a")
     with pytest.raises(ConflictError, match="cannot begin"):
-        node.orders.begin("a")  # it was not dispatched
-    assert node.next() == "a"
-    node.orders.begin("a")
-    with pytest.raises(ConflictError):
-        node.orders.begin("a")
-    node.orders.end("a")
-    node.orders.recover(is_running=False)
-    assert (node.next(), node.answers()) == (None, [])
+        node.registry.find(RunOrders).begin("a")
+    end(node, "a")
+    node.restart()
+    assert (node.state("a"), node.kinds_sent()) == ("ended", [])
 
 
-def test_order_that_no_process_began_is_dispatched_again_and_begun_once(node: Node) -> None:
+def test_run_that_was_not_granted_does_not_begin(node: Node) -> None:
     node.order("a")
-    assert node.next() == "a"
-    node.orders.recover(is_running=False)  # the daemon died, or the process did
-    assert node.next() == "a"
-    node.orders.begin("a")  # one of the two processes
     with pytest.raises(ConflictError):
-        node.orders.begin("a")  # and the other
+        node.registry.find(RunOrders).begin("a")
+    node.claims.claim_waiting()
+    with pytest.raises(ConflictError):
+        node.registry.find(RunOrders).begin("a")
 
 
-def test_order_whose_run_was_killed_is_answered_and_never_begun_again(node: Node) -> None:
+def test_killed_run_is_claimed_again_and_repeated_until_it_was_begun_often_enough(node: Node) -> None:
+    node.let_begin("a")
+    for number in range(2, MAX_BEGINS + 1):
+        node.restart()
+        assert node.state("a") == "waiting"
+        repeat(node, "a")
+        assert node.claimed()[-1] == ("a", number)
+    node.restart()
+    assert (node.state("a"), node.answers()) == ("ended", [("a", "interrupted")])
+    node.restart()
+    assert node.kinds_sent() == ["not-run"]
+
+
+def test_repeated_run_that_ends_is_answered_by_its_report(node: Node) -> None:
+    node.let_begin("a")
+    node.restart()
+    repeat(node, "a")
+    end(node, "a")
+    assert (node.state("a"), node.answers()) == ("ended", [])
+
+
+def test_run_that_this_agent_has_killed_is_not_repeated(node: Node) -> None:
+    node.let_begin("a")
+    node.registry.resolve_begun("it took too long")
+    (answer,) = node.sent(NOT_RUN, NotRun)
+    assert (answer.reason, answer.message) == ("interrupted", "the run was broken off: it took too long")
+
+
+def test_aborted_run_is_answered_before_its_report(node: Node) -> None:
+    node.let_begin("a")
+    node.abort("a")
+    assert (node.state("a"), node.claims.aborted(), node.answers()) == ("begun", ["a"], [])
+    end(node, "a", is_complete=False)
+    assert (node.state("a"), node.answers(), node.claims.aborted()) == ("ended", [("a", "aborted")], [])
+    assert node.kinds_sent() == ["not-run"]  # the report of the run itself follows in the same transaction
+
+
+def test_run_that_ended_before_the_abort_reached_it_is_answered_by_its_report(node: Node) -> None:
+    node.let_begin("a")
+    node.abort("a")
+    end(node, "a")
+    assert (node.state("a"), node.answers()) == ("ended", [])
+
+
+def test_aborted_run_that_was_killed_is_answered_and_not_repeated(node: Node) -> None:
+    node.let_begin("a")
+    node.abort("a")
+    node.restart()
+    assert (node.state("a"), node.answers()) == ("ended", [("a", "aborted")])
+
+
+def test_repeat_that_is_aborted_before_it_begins_is_answered_without_another_report(node: Node) -> None:
+    node.let_begin("a")
+    node.restart()
+    node.abort("a")
+    assert (node.answers(), node.kinds_sent()) == ([("a", "aborted")], ["not-run"])
+
+
+def test_order_that_is_refused_is_answered_with_the_report_of_a_run_that_did_not_take_place(node: Node) -> None:
     node.order("a")
-    node.next()
-    node.orders.begin("a")
-    node.orders.recover(is_running=True)
+    node.registry.find(RunOrders).refuse("a", "not here")
+    (report,) = node.sent(ENDED, RunEnded)
+    assert (report.began.order, report.how, report.why) == ("a", "not-run", "refused: not here")
+
+
+def test_order_does_not_expire_by_the_clock_of_the_node(node: Node) -> None:
+    node.order("a")
+    node.clock.advance(3600)
+    node.claims.claim_waiting()
+    node.grant("a")
+    node.registry.find(RunOrders).begin("a")
     assert node.answers() == []
-    node.orders.recover(is_running=False)
-    node.orders.recover(is_running=False)
-    assert (node.answers(), node.next()) == ([("a", "broken")], None)
-
-
-def test_expired_order_is_answered_and_not_dispatched(node: Node) -> None:
-    node.order("a")
-    node.clock.advance(301)
-    node.order("b")
-    assert node.next() == "b"
-    assert node.answers() == [("a", "expired")]
-
-
-def test_order_is_refused_when_too_many_wait(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order_queue, "MAX_WAITING", 2)
-    for name in ("a", "b", "c"):
-        node.order(name)
-    assert node.answers() == [("c", "refused")]
-    assert [node.next(), node.next(), node.next()] == ["a", "b", None]
-
-
-def test_oldest_ended_orders_are_forgotten(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order_queue, "REMEMBERED", 3)
-    for number in range(10):
-        node.order(f"o{number}")
-        node.orders.give_up(f"o{number}", "a test")
-    assert node.store.read("SELECT count(*) FROM queued_order") == [(4,)]
-    assert not node.order("o9")
-    assert len(node.answers()) == 10

@@ -20,3 +20,9 @@ CRON_NEVER = Issue(
     "the schedule {expression!r} names no time",
     "check the day and the month: 30 February, for example, does not exist",
 )
+BAD_CALENDAR = Issue(
+    "WINDOW-004",
+    Kind.INPUT,
+    "this calendar cannot be used: {reason}",
+    "correct the file, or write simple rules: `precast window create NAME --rule 'Sun 02:00 4h Europe/Berlin'`",
+)

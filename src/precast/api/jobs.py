@@ -1,7 +1,7 @@
 """Routes about jobs, which users call runs and commands. Commands and their output have routes of their own, which need another role."""
 
 from precast.api.http.quotas import RateLimiter
-from precast.api.http.routes import OPERATOR, VIEWER, Call, person, route
+from precast.api.http.routes import OWN, Call, person, route
 from precast.api.nodes.nodes import TARGETS
 from precast.base.clock import Clock
 from precast.services.identity import issues as identity_issues
@@ -16,10 +16,20 @@ from precast.wire.jobs.views import JobChanges, JobView, NewExecJob, NewRunJob, 
 WATCH_S = 40.0
 
 _COMMANDER = person(COMMANDS)
-_START_ERRORS = (*TARGETS, BAD_VALUE, UNPRINTABLE, run_issues.TOO_MANY_RUNS, run_issues.TOO_OFTEN)
+# A token for some environments opens these routes for jobs of its environments.
+_VIEWER, _OPERATOR = person("viewer", OWN), person("operator", OWN)
+_START_ERRORS = (
+    *TARGETS,
+    BAD_VALUE,
+    UNPRINTABLE,
+    run_issues.TOO_MANY_RUNS,
+    run_issues.TOO_OFTEN,
+    run_issues.OTHER_ENVIRONMENT,
+)
 _SIGNER_ERRORS = (identity_issues.SIGNER_UNAVAILABLE, identity_issues.SIGNER_REFUSED, identity_issues.SIGNER_LIMIT)
 _NOT_FOUND = (run_issues.NO_SUCH_RUN,)
 _STOP_ERRORS = (run_issues.NO_SUCH_RUN, run_issues.RUN_OVER)
+_REPEAT_ERRORS = (run_issues.NO_SUCH_RUN, run_issues.RUN_OPEN, run_issues.NOTHING_TO_REPEAT)
 _WATCH_QUERY = ("after", "wait_s")
 _WATCH_ERRORS = (*_NOT_FOUND, BAD_VALUE)
 
@@ -36,7 +46,7 @@ class JobsApi:
     @route(
         "POST",
         "/v1/runs",
-        OPERATOR,
+        _OPERATOR,
         "Let nodes apply their released catalogs now",
         JobView,
         body=NewRunJob,
@@ -44,32 +54,32 @@ class JobsApi:
     )
     async def start(self, call: Call) -> JobView:
         self._count(call.actor)
-        return await self._runs.start(call.body, call.actor)
+        return await self._runs.start(call.body, call.actor, call.environments)
 
-    @route("GET", "/v1/runs", VIEWER, "The newest runs", list[JobView], query=("before",))
+    @route("GET", "/v1/runs", _VIEWER, "The newest runs", list[JobView], query=("before",))
     async def list_runs(self, call: Call) -> list[JobView]:
-        return await self._runs.newest(call.query.get("before", ""))
+        return await self._runs.newest(call.query.get("before", ""), call.environments)
 
-    @route("GET", "/v1/runs/{run}", VIEWER, "The state of a run", JobView, errors=_NOT_FOUND)
+    @route("GET", "/v1/runs/{run}", _VIEWER, "The state of a run", JobView, errors=_NOT_FOUND)
     async def show(self, call: Call) -> JobView:
-        return await self._runs.show(call.path["run"])
+        return await self._runs.show(call.path["run"], None, call.environments)
 
     @route(
         "GET",
         "/v1/runs/{run}/steps",
-        VIEWER,
+        _VIEWER,
         "The steps of a run, by node",
         list[StepView],
         query=("after",),
         errors=_NOT_FOUND,
     )
     async def list_steps(self, call: Call) -> list[StepView]:
-        return await self._runs.steps(call.path["run"], call.query.get("after", ""))
+        return await self._runs.steps(call.path["run"], call.query.get("after", ""), call.environments)
 
     @route(
         "GET",
         "/v1/runs/{run}/changes",
-        VIEWER,
+        _VIEWER,
         "The changes of a run after a number; with wait_s, the server waits up to 20 seconds for one",
         JobChanges,
         query=_WATCH_QUERY,
@@ -77,11 +87,44 @@ class JobsApi:
         limit_s=WATCH_S,
     )
     async def watch(self, call: Call) -> JobChanges:
-        return await self._runs.changes(call.path["run"], *_since(call))
+        return await self._runs.changes(call.path["run"], *_since(call), environments=call.environments)
 
-    @route("POST", "/v1/runs/{run}/stop", OPERATOR, "Stop a run: no other node starts", JobView, errors=_STOP_ERRORS)
+    @route("POST", "/v1/runs/{run}/stop", _OPERATOR, "Stop a run: no other node begins", JobView, errors=_STOP_ERRORS)
     async def stop(self, call: Call) -> JobView:
-        return await self._runs.stop(call.path["run"], call.actor)
+        return await self._runs.stop(call.path["run"], call.actor, None, call.environments)
+
+    @route(
+        "POST",
+        "/v1/runs/{run}/abort",
+        _OPERATOR,
+        "Abort a run: no other node begins, and nodes that have begun are told to end",
+        JobView,
+        errors=_STOP_ERRORS,
+    )
+    async def abort(self, call: Call) -> JobView:
+        return await self._runs.abort(call.path["run"], call.actor, None, call.environments)
+
+    @route(
+        "POST",
+        "/v1/runs/{run}/resume",
+        _OPERATOR,
+        "Go on with a run that was stopped, aborted or halted, on the nodes that have not begun",
+        JobView,
+        errors=(*_REPEAT_ERRORS, *_SIGNER_ERRORS),
+    )
+    async def resume(self, call: Call) -> JobView:
+        return await self._runs.resume(call.path["run"], call.actor, call.credential, call.environments)
+
+    @route(
+        "POST",
+        "/v1/runs/{run}/retry",
+        _OPERATOR,
+        "Repeat a run that has ended on the nodes that failed",
+        JobView,
+        errors=(*_REPEAT_ERRORS, *_SIGNER_ERRORS),
+    )
+    async def retry(self, call: Call) -> JobView:
+        return await self._runs.retry(call.path["run"], call.actor, call.credential, call.environments)
 
     @route(
         "POST",

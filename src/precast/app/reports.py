@@ -4,15 +4,14 @@ from typing import NamedTuple
 
 from precast.api.http.webhook import post
 from precast.api.reports import ReportsApi
+from precast.app.jobs import build_attempt_results
 from precast.app.settings import ServerSettings
 from precast.services.clocks.guard import ClockGuard
-from precast.services.jobs.results import StepResults
 from precast.services.reports.reports import ReportService
 from precast.services.reports.retention import ReportRetention
 from precast.services.reports.returners import ReturnerService, kind_of, load_returners
 from precast.services.reports.views import ReportViews
 from precast.store.engine.database import Database
-from precast.store.jobs.jobs import Jobs
 from precast.store.queue.queue import WorkQueue
 from precast.store.reports.partitions import ReportPartitions
 from precast.store.reports.reports import Reports
@@ -28,7 +27,7 @@ class ReportComponents(NamedTuple):
 
 def build_report_components(database: Database, settings: ServerSettings) -> ReportComponents:
     returners, _ = build_returner_service(database, settings)
-    on_ordered = [StepResults(Jobs(database)).update_from_reports]
+    on_ordered = [build_attempt_results(database).update_from_reports]
     return ReportComponents(
         ReportService(database, Reports(database), [returners.enqueue_reports], on_ordered),
         ReportsApi(ReportViews(database, ReportReader(database))),

@@ -6,13 +6,14 @@ from precast.api.sessions.endpoint import SessionEndpoint, SessionSettings
 from precast.api.sessions.maintenance import SessionMaintenance
 from precast.api.sessions.presence import SessionsApi
 from precast.api.sessions.records import declare_messages
+from precast.app.actions import build_action_events
+from precast.app.jobs import build_attempt_results
 from precast.app.shared_services import build_audit_log
 from precast.services.facts.records import FactRecords
 from precast.services.facts.service import FactService
 from precast.services.identity.signer.client import SignerClient
 from precast.services.jobs.order_signatures import OrderSignatures
 from precast.services.jobs.records import OrderRecords
-from precast.services.jobs.results import StepResults
 from precast.services.reports.reports import ReportService
 from precast.services.sessions.orders import MAX_ORDERS, OrderService
 from precast.services.sessions.record_intake import RecordIntake
@@ -23,7 +24,6 @@ from precast.store.catalogs.catalogs import Catalogs
 from precast.store.engine.database import Database
 from precast.store.facts.facts import Facts
 from precast.store.identity.certificates import NodeCertificates
-from precast.store.jobs.jobs import Jobs
 from precast.store.nodes.policies import Policies
 from precast.store.sessions.sessions import Sessions
 from precast.store.sessions.streams import Streams
@@ -46,8 +46,9 @@ def build_session_components(
     served = ServedStates(database, Catalogs(database), Policies(database))
     orders = OrderService(nodes, streams, audit, OrderSignatures(signer).prepare)
     records = RecordIntake(database, sessions)
-    service = SessionService(database, sessions, streams, audit, Facts(database).find_newest_digest, served.read)
-    order_records = OrderRecords(StepResults(Jobs(database)))
+    newest_facts, events = Facts(database).find_newest_digest, build_action_events(database)
+    service = SessionService(database, sessions, streams, audit, newest_facts, served.read, events)
+    order_records = OrderRecords(build_attempt_results(database))
     messages = declare_messages(FactRecords(facts), records, reports, order_records)
     endpoint = SessionEndpoint(service, records, orders, sessions, messages, server_id, settings)
     presence = ServerPresence(sessions, server_id, endpoint)

@@ -39,7 +39,7 @@ TEXTS = {
     *("path", "value", "old_version", "old_digest", "told", "source_map"),
     *("token", "subject", "requested_by", "outcome", "required", "signers", "gpg_keys", "signer", "signing_key"),
     *("type", "title_key", "value_key", "resource", "catalog", "after_id", "after_type", "after_catalog"),
-    *("run", "state", "message", "report", "result", "never_began", "never_ended"),
+    *("run", "job", "state", "message", "report", "result", "late", "action"),
     *("server", "instance", "attempts", "machine", "machine_id", "address", "boot_id", "agent", "prefix"),
     *("targets", "point", "approved", "versions"),
 }
@@ -166,9 +166,10 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "report": {"reports"},
         "report_page": {"reports"},
         "report_event": {"reports"},
-        "run": {"jobs"},
-        "run_step": {"jobs"},
-        "run_output": {"jobs"},
+        "job": {"jobs"},
+        "attempt": {"jobs"},
+        "job_output": {"jobs"},
+        "node_lock": {"jobs"},
         "stream": {"streams"},
         "stream_record": {"streams"},
     }

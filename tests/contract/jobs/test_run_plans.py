@@ -11,42 +11,65 @@ from precast.store.jobs import queries as queries
 from precast.store.schema.tables import TABLES
 from tests.contract.engine.test_queries import explain, run, sample
 
-RUNS, NODES, STEPS = 4_000, 1_000, 5
+JOBS, NODES, STEPS = 4_000, 1_000, 5
 # Every query of starting, driving, updating and showing a job, and of purging a node; only those that add rows are left out.
 HOT = [
     queries.SHOW,
     queries.LIST,
-    queries.CLAIM,
-    queries.RENEW_LEASE,
+    queries.LIST_OF_ACTION,
+    queries.COUNT_OPEN,
+    queries.OWN,
+    queries.OWNERS,
     queries.RELEASE_ALL,
-    queries.ASK_TO_STOP,
+    queries.NEXT_WAKE,
+    queries.LOCK,
+    queries.REST,
+    queries.WAKE,
+    queries.ASK_TO_END,
+    queries.REOPEN,
     queries.SET_STATE,
+    queries.OLD,
+    queries.DELETE_OUTPUT,
+    queries.DELETE_ATTEMPTS,
+    queries.DELETE,
+    queries.MAKE_OLD,
     queries.COUNTS,
-    queries.RUNNING,
-    queries.WAITING,
-    queries.ORDER,
-    queries.LEAVE_OUT,
-    queries.LEAVE_OUT_ALL,
-    queries.EXPIRE,
-    queries.BEGIN,
+    queries.STATES,
+    queries.STEPS,
+    queries.STEPS_AFTER,
+    queries.ATTEMPTS_OF,
+    queries.GIVE_TURN,
+    queries.TAKE_TURN_BACK,
+    queries.WAIT_FOR_LOCK,
+    queries.LOOK_AGAIN,
+    queries.UNCLAIMED,
+    queries.PICKED,
+    queries.FIND,
+    queries.NOTE_CLAIM,
+    queries.PICK_UP,
+    queries.NEXT_CLAIM,
+    queries.NOTE_REPORT,
     queries.END,
     queries.ADD_LATE,
+    queries.END_QUEUED,
+    queries.HURRY,
+    queries.EXPIRE,
+    queries.NEXT_DUE,
     queries.UNSEEN,
     queries.NUMBER,
+    queries.OPEN_OF_NODES,
+    queries.PURGE_NODE,
     queries.UNSEEN_OUTPUT,
     queries.NUMBER_OUTPUT,
     queries.HAS_UNSEEN,
-    queries.COUNT_OPEN,
-    queries.STEPS_AFTER,
-    queries.STEPS,
     queries.ADD_OUTPUT,
     queries.OUTPUT_AFTER,
-    queries.OLD,
-    queries.DELETE_OUTPUT,
-    queries.DELETE_STEPS,
-    queries.DELETE,
     queries.DELETE_NODE_OUTPUT,
-    queries.DELETE_NODE,
+    queries.FORGET_NODE,
+    queries.HOLDER,
+    queries.HOLDERS,
+    queries.UNLOCK_PURGED,
+    queries.UNLOCK_NODE,
 ]
 
 
@@ -58,48 +81,44 @@ def filling() -> Transaction[None]:
         columns = list(table.columns)
         yield table.insert(columns).many(dict(zip(columns, row, strict=True)) for row in rows)
 
-    over = RUNS - 4
+    over = JOBS - 4
     yield from insert("node", [(f"n{n}", 0, None, None, None, None, None) for n in range(NODES)])
     yield from insert(
-        "run",
+        "job",
         [
-            (f"r{n:04}", "apply", b"{}", "person:a", n, "done", None, n if n < over else None, STEPS, 60, 5, "s", 1, n)
-            for n in range(RUNS)
+            (
+                *(f"r{n:04}", "apply", b"{}", "production", f"a{n % 500}", "person:a", n, "done" if n < over else "going", None),
+                *(n if n < over else None, STEPS, 1, 5, "s" if n % 2 else None, 1, n),
+            )
+            for n in range(JOBS)
         ],
     )
     yield from insert(
-        "run_step",
+        "attempt",
         [
             (
-                f"r{n:04}",
-                f"n{(n * STEPS + m) % NODES}",
-                m,
-                0,
-                "done" if n < over else "ordered",
-                m + 1,
-                None,
-                1,
-                1,
-                1,
-                None,
-                None,
-                None,
-                None,
+                *(f"r{n:04}", 1, f"n{(n * STEPS + m) % NODES}", 1, 1, m, 0, "COMPLETED" if n < over else "QUEUED", None),
+                *(m + 1, n, None, 60, 1, 1, 1, "store", 0, None, 1, None, None, None, None, None, None),
             )
-            for n in range(RUNS)
+            for n in range(JOBS)
             for m in range(STEPS)
         ],
     )
     yield from insert(
-        "run_output",
-        [(f"r{n:04}", f"n{(n * STEPS + m) % NODES}", 0, m + 1, b"[]", 2, n) for n in range(RUNS) for m in range(STEPS)],
+        "job_output",
+        [
+            (f"r{n:04}", 1, f"n{(n * STEPS + m) % NODES}", 1, 0, m + 1, b"[]", 2, n)
+            for n in range(JOBS)
+            for m in range(STEPS)
+        ],
     )
+    yield from insert("node_lock", [(f"n{n}", f"r{n:04}", 1, 1, n) for n in range(NODES)])
     yield Query("test.analyze", "ANALYZE")()
 
 
 def test_every_query_of_jobs_is_covered() -> None:
     known = {query.name for query in vars(queries).values() if isinstance(query, Query)}
-    assert known == {query.name for query in HOT} | {"jobs.make", "jobs.make_step"}
+    assert known == {query.name for query in HOT} | {"jobs.make", "jobs.add_attempt", "jobs.lock_node"}
 
 
 @pytest.fixture
@@ -110,13 +129,13 @@ async def filled(database: Database) -> Database:
 
 async def test_queries_of_jobs_use_an_index(filled: Database) -> None:
     for query in HOT:
-        values = sample(query) | {"run": "r0100", "node": "n7", "before": "r0300", "before_at": 5, "owner": "s"}
+        values = sample(query) | {"job": "r0100", "node": "n7", "action": "a7", "before": "r0300", "before_at": 5, "owner": "s"}
         values = {name: values[name] for name in query.parameters}
         rows = await filled.write(run, explain(query, filled.dialect), values)
         plan = json.dumps([list(row) for row in rows])
         if filled.dialect is Dialect.SQLITE:
             # A partial index is scanned on purpose: it has only the rows that the query wants.
-            assert not re.search(r"SCAN (run|run_step|run_output)\b(?! USING (COVERING )?INDEX run_open)", plan), (
+            assert not re.search(r"SCAN (job|attempt|job_output|node_lock)\b(?! USING (COVERING )?INDEX job_(open|owned|unowned))", plan), (
                 query.name,
                 plan,
             )

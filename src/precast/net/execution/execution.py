@@ -132,6 +132,12 @@ class Execution:
         if self._listener is not None:
             self._listener(step, outcome)
 
+    def put(self, p: int, count: int) -> None:
+        """Add tokens to a place, or take some from it if `count` is negative: an event from outside, such as time that has passed."""
+        assert self.tokens[p] + count >= 0, "a place never has fewer than no tokens"
+        if count:
+            self._add(p, count)
+
     def _start(self, t: int) -> None:
         net, heavy = self.net, self.net.heavy_watch
         tokens, unmet, watcher = self.tokens, self._unmet, net.watcher

@@ -1,11 +1,8 @@
-"""Drives jobs: sends orders to the nodes whose turn it is, gives up nodes that are silent for too long, and ends finished jobs.
+"""Drives jobs: takes on those that nobody drives, and advances each when something has happened or its time has come.
 
-A job is driven by the server that holds its lease, in short passes. A pass consists of two transactions, each of which begins with the
-fence: a server that lost the lease, by a pause or a network fault, can write nothing more. A pass reads all of its state from the
-database; so a server that takes over after kill -9 goes on where the last transaction ended. A step and the order for its node are written
-in one transaction, so no node is ordered twice and none is forgotten.
-
-Wake-ups trigger passes; a lost wake-up costs a second.
+A job belongs to a server for as long as that server's own lease lasts (`services.sessions.server_presence`); there is no lease for each
+job, and a job that waits for nodes which are away belongs to nobody and costs nothing. Events wake the driver: a job was created, a node
+answered, a node connected. A lost event costs a second.
 """
 
 import asyncio
@@ -14,33 +11,25 @@ from collections.abc import Awaitable
 from datetime import timedelta
 
 from precast.base.errors import PrecastError
-from precast.services.clocks.guard import ClockGuard
-from precast.services.jobs.job_net import NetLimits, StartableNodes, find_startable, group_batches
-from precast.services.jobs.requests import JobRequest, decode_request, make_exec_order, make_run_order, why_away
-from precast.services.jobs.sealed_commands import SealedExecOrder
-from precast.services.sessions.orders import OrderService
-from precast.store.engine.database import Database
+from precast.services.jobs.driven_job import DrivenJob, JobLost, JobStores
 from precast.store.engine.query import Transaction
 from precast.store.engine.wakeups import POLL_S
-from precast.store.jobs import jobs as store
-from precast.store.jobs.jobs import CREATED_TOPIC, MOVED_PREFIX, JobClaim, JobRow, Jobs
-from precast.store.sessions.sessions import Sessions
-from precast.wire.jobs.orders import EXEC, RUN
+from precast.store.jobs.jobs import DUE_TOPIC, MOVED_PREFIX, JobClaim
+from precast.store.sessions.sessions import CONNECTED_PREFIX
 
-log = logging.getLogger("precast.runs")
+log = logging.getLogger("precast.jobs")
 
 # Changes within this time are handled by one pass.
 PAUSE_S = 0.02
-# The lease is renewed with every pass; another server takes over after this time.
-LEASE_S = 6.0
-# Jobs that one server drives, and nodes that are ordered in one transaction.
-MAX_CLAIMED = 200
-MAX_ORDERS = 100
-# The clocks of servers and nodes differ, and a report takes time to arrive.
-GRACE = timedelta(seconds=15)
-FAILURES = (store.FAILED, store.NOT_RUN, store.SILENT)
-OPEN = (store.WAITING, store.ORDERED, store.BEGAN)
-END_STATES = {store.GOING: "done", store.STOPPING: "stopped", store.HALTING: "halted"}
+# Jobs that one server drives at the same time.
+MAX_DRIVEN = 500
+# Nodes whose return is handled in one transaction.
+RETURN_PAGE = 500
+# A wake-up for a node that has connected may get lost: nodes that connected lately are looked for this often, so far back.
+RETURN_EVERY_S = 5.0
+RETURN_SPAN = timedelta(seconds=30)
+# After an error of one job.
+RETRY_S = 1.0
 # Jobs that ended longer ago are deleted, so many at once.
 RETENTION = timedelta(days=30)
 DELETE_BATCH = 20
@@ -50,38 +39,102 @@ DELETE_EVERY_S = 600.0
 class JobDriver:
     """Owns the jobs that this server drives, for as long as `run` runs."""
 
-    def __init__(
-        self, database: Database, jobs: Jobs, sessions: Sessions, orders: OrderService, guard: ClockGuard
-    ) -> None:
-        self._database, self._jobs, self._sessions, self._orders = database, jobs, sessions, orders
-        self._clock_guard = guard
+    def __init__(self, stores: JobStores) -> None:
+        self._stores = stores
+        self._clock = stores.database.clock
         self._claims: dict[str, JobClaim] = {}
-        # Ids of claimed jobs that need a pass; as bounded as the claims.
+        self._driven: dict[str, DrivenJob] = {}
+        # Ids of claimed jobs that need a pass, and nodes that have connected; the latter are bounded by the fleet.
         self._due: set[str] = set()
+        self._returned: set[str] = set()
         self._is_due = asyncio.Event()
-        self._is_new = False
-        self._polled_s = self._deleted_s = float("-inf")
+        self._is_new = True
+        self._polled_s = self._deleted_s = self._looked_s = float("-inf")
 
     async def run(self, owner: str) -> None:
-        """Drive the jobs that no other server drives, until cancelled. Cancelling releases the leases, so others take over at once."""
-        wakeups = self._database.wakeups
+        """Drive the jobs that no other server drives, until cancelled. Cancelling releases them, so others take over at once."""
+        wakeups = self._stores.database.wakeups
         with (
-            wakeups.prefix_subscription(CREATED_TOPIC, self._on_made),
+            wakeups.prefix_subscription(DUE_TOPIC, self._on_due),
             wakeups.prefix_subscription(MOVED_PREFIX, self._on_moved),
+            wakeups.prefix_subscription(CONNECTED_PREFIX, self.note_connected),
         ):
             try:
                 while True:
-                    await self._handle_due(owner)
+                    await self._wait()
+                    await self.handle(owner)
+                    await asyncio.sleep(PAUSE_S)
             finally:
-                await self._release_leases(owner)
+                await self._release(owner)
 
-    async def _release_leases(self, owner: str) -> None:
+    async def handle(self, owner: str) -> None:
+        """Do what is due now: take on jobs, follow the return of nodes, and advance the jobs in which something has happened."""
+        now_s = self._clock.monotonic_s()
+        await self._guard(self.follow_returns())
+        if self._is_new or now_s - self._polled_s >= POLL_S:
+            self._is_new, self._polled_s = False, now_s
+            await self._guard(self.take_on(owner))
+        for job, driven in self._driven.items():
+            if driven.next_s is not None and driven.next_s <= now_s:
+                self._due.add(job)
+        due, self._due = self._due, set()
+        for job in sorted(due):
+            if not await self._guard(self.advance(job)):
+                # The net in memory may differ from what is stored: it is computed again.
+                self._driven.pop(job, None)
+        await self._guard(self._delete_old())
+
+    @property
+    def driven(self) -> list[str]:
+        """The jobs that this server drives."""
+        return sorted(self._claims)
+
+    async def take_on(self, owner: str) -> None:
+        """Take on the jobs that no other server drives and whose time has come."""
+        room = MAX_DRIVEN - len(self._claims)
+        if room > 0:
+            for claim in await self._stores.database.write(self._own, owner, room):
+                self._claims[claim.job] = claim
+                self._driven.pop(claim.job, None)
+        self._due.update(job for job in self._claims if job not in self._driven)
+
+    async def advance(self, job_id: str) -> None:
+        """Drive a job as far as it goes now. A job that this server does not drive is left alone."""
+        claim = self._claims.get(job_id)
+        if claim is None:
+            return
         try:
-            await self._jobs.release_all(owner)
-        except PrecastError as error:
-            log.warning("other servers can take over the runs of this server only when its leases end: %s", error)
+            driven = self._driven.get(job_id)
+            if driven is None:
+                driven = self._driven[job_id] = await self._load(claim)
+            goes_on = await driven.advance()
+        except JobLost:
+            goes_on = False
+        if not goes_on:
+            self._claims.pop(job_id, None)
+            self._driven.pop(job_id, None)
 
-    def _on_made(self, _: str) -> None:
+    async def _load(self, claim: JobClaim) -> DrivenJob:
+        """Compute the net of a job from its stored states. Raises JobLost."""
+        found = await self._stores.database.write(self._read, claim)
+        if found is None:
+            raise JobLost
+        return found
+
+    def _read(self, claim: JobClaim) -> Transaction[DrivenJob | None]:
+        job = yield from self._stores.jobs.lock(claim)
+        if job is None:
+            return None
+        steps = yield from self._stores.attempts.list_states(job.id)
+        return DrivenJob(self._stores, claim, job, steps)
+
+    def _own(self, owner: str, limit: int) -> Transaction[list[JobClaim]]:
+        alive = yield from self._stores.sessions.list_alive()
+        return (yield from self._stores.jobs.own(owner, alive, limit))
+
+    # Events
+
+    def _on_due(self, _: str) -> None:
         self._is_new = True
         self._is_due.set()
 
@@ -90,136 +143,64 @@ class JobDriver:
             self._due.add(job)
             self._is_due.set()
 
-    async def _handle_due(self, owner: str) -> None:
-        """Advance the jobs that were woken; once in a second all of them, because leases end and wake-ups get lost."""
+    def note_connected(self, node: str) -> None:
+        """A node has connected: jobs may wait for it."""
+        self._returned.add(node)
+        self._is_due.set()
+
+    async def _wait(self) -> None:
+        """Wait for an event, or until something is due by time."""
+        now_s = self._clock.monotonic_s()
+        times = [driven.next_s for driven in self._driven.values() if driven.next_s is not None]
+        wait_s = min([POLL_S, *(max(0.0, at - now_s) for at in times)])
         try:
-            async with asyncio.timeout(POLL_S):
+            async with asyncio.timeout(wait_s):
                 await self._is_due.wait()
         except TimeoutError:
             pass
         self._is_due.clear()
-        if self._is_new or self._database.clock.monotonic_s() - self._polled_s >= POLL_S:
-            self._is_new, self._polled_s = False, self._database.clock.monotonic_s()
-            await self._guard(self.take_on(owner))
-            self._due.update(self._claims)
-        due, self._due = self._due, set()
-        for job in sorted(due):
-            await self._guard(self.advance(job))
-        await asyncio.sleep(PAUSE_S)
 
-    async def _guard(self, work: Awaitable[None]) -> None:
+    async def follow_returns(self) -> None:
+        """Have the jobs looked at that wait for nodes which have connected."""
+        now_s = self._clock.monotonic_s()
+        if now_s - self._looked_s >= RETURN_EVERY_S:
+            self._looked_s = now_s
+            self._returned.update(await self._stores.sessions.find_newer_epochs(self._clock.now() - RETURN_SPAN))
+        while self._returned:
+            nodes = sorted(self._returned)[:RETURN_PAGE]
+            waiting = await self._stores.database.read(self._stores.attempts.list_jobs_waiting_for, nodes)
+            for job in waiting:
+                if job in self._claims:
+                    if (driven := self._driven.get(job)) is not None:
+                        driven.return_nodes(nodes)
+                    self._due.add(job)
+            others = [job for job in waiting if job not in self._claims]
+            if others:
+                await self._stores.database.write(self._stores.jobs.wake, others)
+                self._is_new = True
+            self._returned.difference_update(nodes)
+
+    async def _delete_old(self) -> None:
+        now_s = self._clock.monotonic_s()
+        if now_s - self._deleted_s > DELETE_EVERY_S:
+            before = await self._stores.guard.cutoff(RETENTION)
+            if before is None or await self._stores.jobs.delete_old(before, DELETE_BATCH) < DELETE_BATCH:
+                self._deleted_s = now_s
+
+    async def _release(self, owner: str) -> None:
+        try:
+            await self._stores.database.write(self._stores.jobs.release_all, owner)
+        except PrecastError as error:
+            log.warning("other servers can take over the jobs of this server only when its lease ends: %s", error)
+
+    async def _guard(self, work: Awaitable[None]) -> bool:
         """The boundary of driving: an error of one job, or of the database for a while, ends neither the other jobs nor the server."""
         try:
             await work
         except PrecastError as error:
-            log.warning("runs are not driven: %s", error)
+            log.warning("jobs are not driven: %s", error)
         except Exception:
-            log.exception("a run is not driven because of a bug")
-
-    async def take_on(self, owner: str) -> None:
-        """Claim the jobs that no other server drives; delete jobs that ended long ago."""
-        for claim in await self._jobs.claim(owner, LEASE_S, MAX_CLAIMED - len(self._claims)):
-            self._claims[claim.job] = claim
-        now_s = self._database.clock.monotonic_s()
-        if now_s - self._deleted_s > DELETE_EVERY_S:
-            before = await self._clock_guard.cutoff(RETENTION)
-            if before is None or await self._jobs.delete_old(before, DELETE_BATCH) < DELETE_BATCH:
-                self._deleted_s = now_s
-
-    async def advance(self, job_id: str) -> None:
-        """Drive a job as far as it goes now, pass after pass. A job that this server has not claimed is left alone."""
-        while (claim := self._claims.get(job_id)) is not None:
-            has_ordered = await self._database.write(self._send_orders, claim)
-            has_more = await self._database.write(self._finish_steps, claim)
-            if has_more is None or has_ordered is None:
-                del self._claims[job_id]
-                return
-            if not (has_more or has_ordered):
-                return
-            await asyncio.sleep(0)  # other tasks run in between
-
-    # Nodes that start
-
-    def _send_orders(self, claim: JobClaim) -> Transaction[bool | None]:
-        """Send orders to the nodes whose turn it is; returns whether there were any, None if the lease is lost."""
-        job = yield from self._jobs.renew_lease(claim, LEASE_S)
-        if job is None:
-            return None
-        if job.state != store.GOING:
-            message = f"stopped by {job.stopped_by}" if job.state == store.STOPPING else "too many others failed"
-            yield from self._jobs.leave_out_rest(job.id, message)
-            return False
-        request = decode_request(job)
-        startable = yield from self._find_startable(job, request)
-        if startable.is_halted:
-            yield from self._jobs.leave_out_rest(job.id, "too many others failed")
-            yield from self._jobs.set_state(job.id, store.HALTING, job.changes, None)
-            return False
-        connected = yield from self._sessions.filter_connected(startable.nodes)
-        for node in sorted(startable.nodes):
-            yield from self._send_order(job, request, node, node in connected)
-        return bool(startable.nodes)
-
-    def _find_startable(self, job: JobRow, request: JobRequest) -> Transaction[StartableNodes]:
-        counts = yield from self._jobs.count_steps(job.id)
-        failures = sum(counts.get(state, 0) for state in FAILURES)
-        running = yield from self._jobs.count_running(job.id)
-        free = MAX_ORDERS if request.at_once is None else max(0, min(MAX_ORDERS, request.at_once - running[1]))
-        # One node more than can start, to know whether these are all of their batch.
-        waiting = yield from self._jobs.list_waiting(job.id, free + 1)
-        batches = group_batches(running, waiting[:free], len(waiting) <= free)
-        return find_startable(NetLimits(request.at_once, request.tolerate), failures, batches)
-
-    def _send_order(self, job: JobRow, request: JobRequest, node: str, is_connected: bool) -> Transaction[None]:
-        limits = request.limits
-        if not is_connected and not limits.away_s:
-            held = yield from self._sessions.filter_held([node])
-            yield from self._jobs.leave_out(job.id, node, store.AWAY, why_away(bool(held)))
-            return
-        if not (yield from self._orders.has_room(node)):
-            yield from self._jobs.leave_out(job.id, node, store.AWAY, "too many orders wait for it already")
-            return
-        wait_s = limits.begin_s if is_connected else max(limits.begin_s, limits.away_s)
-        now = self._database.clock.now()
-        expires_at = now + timedelta(seconds=wait_s)
-        if request.sealed_until is not None:
-            if request.sealed_until <= now:
-                late = f"the command had to begin before {request.sealed_until:%Y-%m-%d %H:%M:%SZ}"
-                yield from self._jobs.leave_out(job.id, node, store.LEFT_OUT, late)
-                return
-            expires_at = min(expires_at, request.sealed_until)
-        seal = yield from self._jobs.mark_ordered(job.id, node, expires_at + GRACE)
-        if seal is None:
-            return  # the node was purged in the meantime
-        if request.sealed_until is None:
-            yield from self._orders.post(node, RUN, make_run_order(job, request, expires_at))
-            return
-        order = make_exec_order(job, request, node, now, expires_at)
-        yield from self._orders.post(node, EXEC, SealedExecOrder(order, request.token, request.sealed_until, seal))
-
-    # Nodes that have ended
-
-    def _finish_steps(self, claim: JobClaim) -> Transaction[bool | None]:
-        """Give up silent nodes, number the changes, end a finished job; returns whether there is more, None if the lease is lost or the
-        job has ended."""
-        job = yield from self._jobs.renew_lease(claim, LEASE_S)
-        if job is None:
-            return None
-        # A clock that jumped ends no wait that began before.
-        given_up = yield from self._jobs.expire_steps(
-            job.id,
-            "it did not begin in time",
-            "it did not report in time how it ended",
-            self._clock_guard.trusted_since,
-        )
-        last, has_more = yield from self._jobs.number_changes(job.id, job.changes)
-        counts = yield from self._jobs.count_steps(job.id)
-        is_over = not has_more and not any(counts.get(state) for state in OPEN)
-        if is_over and (yield from self._jobs.has_unnumbered(job.id)):
-            is_over = False  # another transaction is writing a change: the next pass sees it
-        state = END_STATES[job.state] if is_over else job.state
-        if last != job.changes or is_over:
-            yield from self._jobs.set_state(job.id, state, last, self._database.clock.now() if is_over else None)
-        if is_over:
-            return None
-        return has_more or bool(given_up)
+            log.exception("a job is not driven because of a bug")
+        else:
+            return True
+        return False

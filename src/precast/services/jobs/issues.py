@@ -18,6 +18,24 @@ TOO_MANY_RUNS = Issue(
     "{count} runs are in progress already",
     "wait until one of them ends, or stop one with `precast run stop`",
 )
+OTHER_ENVIRONMENT = Issue(
+    "RUN-006",
+    Kind.DENIED,
+    "some of the nodes are in an environment that your token is not for: {environments}",
+    "name only nodes of your environments, or ask for a token for the others",
+)
+RUN_OPEN = Issue(
+    "RUN-007",
+    Kind.CONFLICT,
+    "the run {run} has not ended, so there is nothing to {verb} yet",
+    "wait until it has ended, or stop it with `precast run stop {run}`",
+)
+NOTHING_TO_REPEAT = Issue(
+    "RUN-008",
+    Kind.CONFLICT,
+    "no node of the run {run} is {states}, so there is nothing to {verb}",
+    "see how its nodes ended with `precast run show {run}`",
+)
 TOO_OFTEN = Issue(
     "RUN-005",
     Kind.LIMITED,

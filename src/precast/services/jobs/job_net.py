@@ -1,98 +1,250 @@
-"""A job as a net: which nodes may start now.
+"""A job as a net: which steps may start now.
 
-A node's turn is a transition. It holds a slot, if the job limits how many nodes run at once; it reads *go*, which is taken away when more
-nodes have failed than the job tolerates; and it reads *open* of its batch, which is given when all nodes of the batch before have ended.
-The same function builds the net of a whole job and of the rest of one, so the database stores only the state of each node: a server that
-takes a job over builds the net from those states and goes on.
+The turn of a step is a transition. It holds a slot, if the job limits how many nodes run at once; it takes a token of the rate, which time
+gives; it reads *go*, which is taken away when more steps have failed than the job tolerates, or one of the canary has; and it reads *open*
+of its batch, which is given when all steps of the batch before are over.
+
+A node that is away holds up nobody: its step leaves its batch and its slot. When the node is back, its step starts as a *late* one, within
+the same limits and outside the batches.
+
+The net stays in memory while a server drives the job. A server that takes the job over computes the same marking from the stored states of
+the steps, and both choose the same steps.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
-from precast.net.execution.execution import Execution
+from precast.net.execution.execution import FORMAT, Execution
 from precast.net.model.builder import Builder
+from precast.net.model.declarations import Outcome
 from precast.net.model.structure import Net
+from precast.store.jobs.attempts import StepState
+from precast.wire.jobs import states
 
-# The suffix that makes the name of a node the name of its transition: a node may have any name.
-TURN = ": turn"
+_LATE_TURN = "late turn"
+_FAILURES = (states.FAILED, states.EXPIRED)
+
+
+class StepKey(NamedTuple):
+    """Names a step of a job."""
+
+    task: int
+    node: str
 
 
 class NetLimits(NamedTuple):
-    """How many nodes may run at once, and how many may fail; None means no limit."""
+    """How many nodes may run at once, and how many may fail; None means no limit. With a canary, none of the first batch may fail."""
 
     at_once: int | None = None
     tolerate: int | None = None
+    has_canary: bool = False
+    has_rate: bool = False
 
 
-class Batch(NamedTuple):
-    """The rest of one batch: how many nodes are running, which are waiting, and whether the waiting ones are all."""
-
-    running: int
-    waiting: Sequence[str]
-    is_whole: bool = True
+def is_failure(state: str) -> bool:
+    """Whether a step in this state counts against the tolerance."""
+    return state in _FAILURES
 
 
-def build_net(limits: NetLimits, failures: int, batches: Sequence[Batch]) -> Net:
-    """The net of the rest of a job, beginning with the open batch."""
-    net = Builder("run")
-    running = sum(batch.running for batch in batches)
-    if limits.at_once is not None:
-        net.limit("slots", max(0, limits.at_once - running))
+class JobNet:
+    """The execution of a job's net. It knows where each step is: waiting, away, late, running or ended."""
+
+    def __init__(self, limits: NetLimits, steps: Iterable[StepState], *, is_going: bool = True) -> None:
+        """The net of the steps of one round in their order, with the marking that their states mean."""
+        listed = list(steps)
+        self._limits = limits
+        self._keys = [StepKey(step.task, step.node) for step in listed]
+        self._numbers = {key: number for number, key in enumerate(self._keys)}
+        self._batches = {key: step.batch for key, step in zip(self._keys, listed, strict=True)}
+        self._sizes = Counter(self._batches.values())
+        self._order = sorted(self._sizes)
+        self._net = _build(limits, self._keys, self._batches, self._sizes)
+        self._ended: set[StepKey] = set()
+        self._away: set[StepKey] = set()
+        self._late: list[StepKey] = []
+        self._running: dict[StepKey, int] = {}
+        self._execution = self._restore(listed, is_going)
+
+    # What happens
+
+    def start_next(self) -> StepKey | None:
+        """Start the next step and return it; None if none may start now."""
+        t = self._execution.start_next()
+        if t is None:
+            return None
+        key = self._late.pop(0) if t == len(self._keys) else self._keys[t]
+        self._running[key] = t
+        return key
+
+    def end(self, key: StepKey, state: str) -> None:
+        """A step has ended in this state, whether it had its turn or not. What is known already changes nothing."""
+        if key in self._ended or key not in self._numbers:
+            return
+        self._ended.add(key)
+        has_failed = is_failure(state)
+        if (t := self._running.pop(key, None)) is not None:
+            self._execution.finish(t, Outcome.FAILURE if has_failed else Outcome.SUCCESS)
+            return
+        if key in self._away:
+            self._away.discard(key)
+        elif key in self._late:
+            self._late.remove(key)
+            self._put("late", -1)
+        else:
+            self._put(_to_do(key), -1)
+            self._put(_over(self._batches[key]), 1)
+        if has_failed:
+            self._put("failures", 1)
+            if self._limits.has_canary and self._batches[key] == self._order[0]:
+                self._put("canary failures", 1)
+
+    def postpone(self, key: StepKey) -> None:
+        """The node of a step that has its turn is away: the step gives back its slot and leaves its batch."""
+        self._execution.finish(self._running.pop(key), Outcome.SKIPPED)
+        self._away.add(key)
+
+    def return_nodes(self, nodes: Iterable[str]) -> bool:
+        """Nodes are back; whether any of them was away in this job."""
+        names = set(nodes)
+        back = sorted((key for key in self._away if key.node in names), key=self._numbers.__getitem__)
+        for key in back:
+            self._away.discard(key)
+            self._late.append(key)
+        self._put("late", len(back))
+        return bool(back)
+
+    def add_rate(self, count: int) -> None:
+        """Time has passed: so many more steps may start."""
+        self._put("rate", count)
+
+    # What is so
+
+    @property
+    def is_halted(self) -> bool:
+        """Whether too many steps have failed for any other to start."""
+        return not self._execution.tokens[self._net.places_by_name["go"]]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all steps have ended."""
+        return len(self._ended) == len(self._keys)
+
+    @property
+    def running(self) -> list[StepKey]:
+        """The steps that have their turn."""
+        return list(self._running)
+
+    @property
+    def away(self) -> list[StepKey]:
+        """The steps whose nodes are waited for."""
+        return list(self._away)
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether a step whose node is not away has no turn yet."""
+        return len(self._ended) + len(self._running) + len(self._away) < len(self._keys)
+
+    def _put(self, place: str, count: int) -> None:
+        self._execution.put(self._net.places_by_name[place], count)
+
+    def _restore(self, steps: Sequence[StepState], is_going: bool) -> Execution:
+        """The execution with the marking that the states of the steps mean."""
+        tokens = {"go": int(is_going), "failures": 0}
+        over: Counter[int] = Counter()
+        running: list[int] = []
+        for key, step in zip(self._keys, steps, strict=True):
+            is_open = step.state in states.OPEN_STATES
+            is_running = step.state == states.PICKED_UP or (step.state == states.QUEUED and step.has_turn)
+            tokens[_to_do(key)] = int(is_open and not is_running and not step.tries)
+            if not is_open or step.tries:
+                over[step.batch] += 1
+            if not is_open:
+                self._ended.add(key)
+            elif is_running:
+                self._running[key] = len(self._keys) if step.tries else self._numbers[key]
+                running.append(self._running[key])
+            elif step.tries:
+                self._away.add(key)
+            if is_failure(step.state):
+                tokens["failures"] += 1
+                if self._limits.has_canary and step.batch == self._order[0]:
+                    tokens["canary failures"] = tokens.get("canary failures", 0) + 1
+        if self._limits.at_once is not None:
+            tokens["slots"] = max(0, self._limits.at_once - len(running))
+        is_open = True
+        for batch in self._order:
+            tokens[_open(batch)] = int(is_open)
+            is_complete = is_open and over[batch] == self._sizes[batch] and batch != self._order[-1]
+            tokens[_over(batch)] = 0 if is_complete else over[batch]
+            is_open = is_complete
+        places = self._net.places_by_name
+        marking = [0] * len(places)
+        for place, count in tokens.items():
+            marking[places[place]] = count
+        snapshot = {
+            "format": FORMAT,
+            "net": self._net.digest,
+            "tokens": marking,
+            "running": sorted(running),
+            "latest": "0" * len(self._net.declared.transitions),
+            "ended": 0,
+        }
+        return Execution.restore(self._net, snapshot)
+
+
+def _build(limits: NetLimits, keys: Sequence[StepKey], batches: dict[StepKey, int], sizes: Counter[int]) -> Net:
+    """The net of a job; the transitions of its steps come first, in their order, then the turn of late steps."""
+    net = Builder("job")
+    order = sorted(sizes)
+    holds = ["slots"] if limits.at_once is not None else []
+    rate = ["rate"] if limits.has_rate else []
     net.place("go", 1)
-    net.place("failures", failures)
+    net.place("failures")
+    net.place("late")
+    if limits.at_once is not None:
+        net.limit("slots", limits.at_once)
+    if limits.has_rate:
+        net.place("rate")
+    if limits.has_canary:
+        net.place("canary failures")
+    for batch in order:
+        net.place(_open(batch), int(batch == order[0]))
+        net.place(_over(batch))
+    for key in keys:
+        batch = batches[key]
+        canary = ["canary failures"] if limits.has_canary and batch == order[0] else []
+        net.place(_to_do(key), 1)
+        net.transition(
+            f"{key.task} {key.node}: turn",
+            takes=[_to_do(key), *rate],
+            reads=["go", _open(batch)],
+            holds=holds,
+            gives=[_over(batch)],
+            on_failure=[_over(batch), "failures", *canary],
+            on_skip=[_over(batch), *rate],
+        )
+    net.transition(_LATE_TURN, takes=["late", *rate], reads=["go"], holds=holds, on_failure=["failures"], on_skip=rate)
     if limits.tolerate is not None:
         net.transition("halt", {"failures": limits.tolerate + 1, "go": 1}, priority=1, is_auto=True)
-    for number, batch in enumerate(batches):
-        is_open, over = f"batch {number} open", f"batch {number} over"
-        net.place(is_open, int(number == 0))
-        net.place(over)
-        for node in batch.waiting:
-            net.transition(
-                node + TURN,
-                takes=[f"{node}: to do"],
-                reads=["go", is_open],
-                holds=["slots"] if limits.at_once is not None else (),
-                gives=[over],
-                on_failure=[over, "failures"],
-            )
-            net.place(f"{node}: to do", 1)
-        if number + 1 == len(batches) or not batch.is_whole:
-            break
+    if limits.has_canary:
+        net.transition("canary halts", {"canary failures": 1, "go": 1}, priority=1, is_auto=True)
+    for batch, following in pairwise(order):
         net.transition(
-            f"batch {number} ends",
-            {over: batch.running + len(batch.waiting)},
-            reads=["go"],
-            gives=[f"batch {number + 1} open"],
-            is_auto=True,
+            f"batch {batch} ends", {_over(batch): sizes[batch]}, reads=["go"], gives=[_open(following)], is_auto=True
         )
     return net.build()
 
 
-class StartableNodes(NamedTuple):
-    """The nodes that may start now, and whether too many have failed for any other node to start."""
-
-    nodes: list[str]
-    is_halted: bool
+def _to_do(key: StepKey) -> str:
+    # The suffix keeps it apart from the names of other places: a node may have any name.
+    return f"{key.task} {key.node}: to do"
 
 
-def find_startable(limits: NetLimits, failures: int, batches: Sequence[Batch]) -> StartableNodes:
-    """Run the net as far as it goes: the nodes whose transitions start."""
-    net = build_net(limits, failures, batches)
-    execution = Execution(net)
-    started: list[str] = []
-    while (transition := execution.start_next()) is not None:
-        started.append(net.transition_name(transition).removesuffix(TURN))
-    return StartableNodes(started, not execution.tokens[net.places_by_name["go"]])
+def _open(batch: int) -> str:
+    return f"batch {batch} open"
 
 
-def group_batches(running: tuple[int | None, int], waiting: Sequence[tuple[str, int]], is_all: bool) -> list[Batch]:
-    """The rest of a job by batch: from the first batch with running nodes and their number, and the waiting nodes with their batches."""
-    open_batch, running_count = running
-    by_batch: dict[int, list[str]] = {} if open_batch is None else {open_batch: []}
-    for node, batch in waiting:
-        by_batch.setdefault(batch, []).append(node)
-    numbers = sorted(by_batch)
-    return [
-        Batch(running_count if number == open_batch else 0, by_batch[number], is_all or number != numbers[-1])
-        for number in numbers
-    ]
+def _over(batch: int) -> str:
+    return f"batch {batch} over"

@@ -24,7 +24,9 @@ log = logging.getLogger("precast.runs")
 class OrderSigner(Protocol):
     """The authority, as far as orders need it."""
 
-    async def sign_order(self, order: ExecOrder, token: str, sealed_until: datetime, seal: bytes) -> str:
+    async def sign_order(
+        self, order: ExecOrder, token: str, sealed_until: datetime, seal: bytes, action: str = ""
+    ) -> str:
         """Return the signature of the order's text, in base64. Raises the signer's error."""
 
 
@@ -42,7 +44,9 @@ class OrderSignatures:
         order = sealed.order
         assert order.node == node, "an order is posted to its node"
         try:
-            signature = await self._signer.sign_order(order, sealed.token, sealed.sealed_until, sealed.seal)
+            signature = await self._signer.sign_order(
+                order, sealed.token, sealed.sealed_until, sealed.seal, sealed.action
+            )
         except DeniedError as error:
             log.warning("the command %s is sent to %s without a signature: %s", order.order, node, error)
             signature = ""

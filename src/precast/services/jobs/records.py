@@ -1,32 +1,34 @@
-"""Stores what nodes report about orders as records of their sessions: orders they did not follow, and the output of commands."""
+"""Stores what nodes report about orders as records of their sessions: claims, orders they did not follow, and the output of commands."""
 
 from collections.abc import Sequence
 
-from precast.services.jobs.results import OrderReport, StepResults
+from precast.services.jobs.results import AttemptResults, OrderReport
 from precast.store.engine.query import Transaction
 from precast.wire.jobs import orders
-from precast.wire.jobs.orders import ExecBegan, ExecEnded, ExecOutput, NotRun
+from precast.wire.jobs.orders import Claim, ExecBegan, ExecEnded, ExecOutput, NotRun, OrderEnded
 from precast.wire.sessions import FactsWanted
 
 # The body of each kind of record. One handler stores all of them in order, because output counts only before the end of its command.
 BODIES: dict[str, type[OrderReport]] = {
+    orders.CLAIM: Claim,
     orders.NOT_RUN: NotRun,
     orders.EXEC_BEGAN: ExecBegan,
     orders.EXEC_OUTPUT: ExecOutput,
     orders.EXEC_ENDED: ExecEnded,
+    orders.ORDER_ENDED: OrderEnded,
 }
 # Order records are stored after reports: a run that is given up has reported what it did.
 RANK = 1
 
 
 class OrderRecords:
-    """Updates the steps of jobs by the records of nodes."""
+    """Updates the attempts of jobs by the records of nodes."""
 
-    def __init__(self, results: StepResults) -> None:
+    def __init__(self, results: AttemptResults) -> None:
         self._results = results
 
     def store(self, reports: Sequence[tuple[str, OrderReport]]) -> Transaction[Sequence[FactsWanted | None]]:
-        """Update the steps by a batch of reports, each with its node."""
+        """Follow a batch of reports, each with its node."""
         for node, report in reports:
             yield from self._results.update_from_order(node, report)
         return [None] * len(reports)

@@ -1,4 +1,4 @@
-"""What a job shall do, as it is stored with it, and the orders it sends to nodes. A new kind of job is added here."""
+"""What a job shall do, as it is stored with it. `order_bodies` makes the orders of it."""
 
 from datetime import datetime
 from math import ceil
@@ -6,14 +6,25 @@ from math import ceil
 import msgspec
 
 from precast.services.jobs import issues
+from precast.services.jobs.job_net import NetLimits
 from precast.store.jobs.jobs import JobRow
 from precast.wire.jobs import orders as wire
-from precast.wire.jobs.orders import ExecOrder, Mode, RunOrder
+from precast.wire.jobs.orders import Mode
 from precast.wire.jobs.views import JobLimits, NewExecJob, NewRunJob
 
-APPLY, EXEC = "apply", "exec"
+# Kinds of jobs. `release` releases the staged catalog of each node at its turn, and has it applied.
+APPLY, EXEC, FACTS, RESTART, REBOOT, RELEASE = "apply", "exec", "facts", "restart", "reboot", "release"
+# Runs, commands and actions have one task; plans will have many.
+ONLY_TASK = 1
 # A node ends a command that takes too long, and needs this time to report it.
 EXEC_GRACE_S = 30.0
+
+
+class StandingSeal(msgspec.Struct, frozen=True):
+    """An action whose command was sealed for every due time until a time."""
+
+    action: str
+    until: datetime
 
 
 class JobRequest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -30,30 +41,36 @@ class JobRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     # Of a command: the id of the token by which it was ordered, and until when the signer signs orders.
     token: str = ""
     sealed_until: datetime | None = None
+    standing: StandingSeal | None = None  # of a command that an action repeats
+    # Attempts that no node has picked up until then expire.
+    until: datetime | None = None
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self)
 
     @property
     def allowed_s(self) -> float:
-        """How long the driver waits for a node that has started."""
+        """How long the driver waits for a node that has picked up its order."""
         return self.limits.take_s + (EXEC_GRACE_S if self.argv else 0.0)
+
+    @property
+    def net_limits(self) -> NetLimits:
+        limits = self.limits
+        return NetLimits(self.at_once, self.tolerate, limits.canary is not None, limits.per_minute is not None)
 
 
 def decode_request(job: JobRow) -> JobRequest:
     return msgspec.json.decode(job.body, type=JobRequest)
 
 
+def request_job(limits: JobLimits, count: int, why: str) -> JobRequest:
+    """The request of a job over `count` nodes that needs no more than limits."""
+    return JobRequest(limits, resolve_amount(limits.at_once, count), resolve_tolerance(limits, count), why=why)
+
+
 def request_run(body: NewRunJob, count: int) -> JobRequest:
     """The request of a run over `count` nodes."""
-    return JobRequest(
-        body.limits,
-        resolve_amount(body.limits.at_once, count),
-        resolve_tolerance(body.limits, count),
-        mode=body.mode,
-        tags=body.tags,
-        why=body.why,
-    )
+    return msgspec.structs.replace(request_job(body.limits, count, body.why), mode=body.mode, tags=body.tags)
 
 
 def request_command(body: NewExecJob, count: int) -> JobRequest:
@@ -64,31 +81,20 @@ def request_command(body: NewExecJob, count: int) -> JobRequest:
             raise issues.BAD_ARGUMENT.error(number=number, reason=reason)
     if not body.argv[0]:
         raise issues.BAD_ARGUMENT.error(number=0, reason="it is empty")
-    return JobRequest(
-        body.limits,
-        resolve_amount(body.limits.at_once, count),
-        resolve_tolerance(body.limits, count),
-        argv=body.argv,
-        output_bytes=body.output_bytes,
-        why=body.why,
-    )
-
-
-def make_exec_order(job: JobRow, request: JobRequest, node: str, now: datetime, expires_at: datetime) -> ExecOrder:
-    """The order of a command for one node."""
-    take_s = request.limits.take_s
-    why = explain(request, job.made_by)
-    return ExecOrder(node, job.id, request.argv, now, expires_at, take_s, request.output_bytes, why)
-
-
-def make_run_order(job: JobRow, request: JobRequest, expires_at: datetime) -> RunOrder:
-    """The order of a run."""
-    return RunOrder(job.id, request.mode, expires_at, request.tags, explain(request, job.made_by))
+    request = request_job(body.limits, count, body.why)
+    return msgspec.structs.replace(request, argv=body.argv, output_bytes=body.output_bytes)
 
 
 def explain(request: JobRequest, made_by: str) -> str:
     """The reason that nodes are told: the one that was given, or who ordered it."""
     return request.why or made_by
+
+
+def assign_batches(limits: JobLimits, count: int) -> list[int]:
+    """The number of the batch of each of `count` steps: the canary first, then batches of the given size."""
+    canary = min(count, resolve_amount(limits.canary, count) or 0)
+    size = resolve_amount(limits.batch, count) or max(1, count)
+    return [0] * canary + [int(bool(canary)) + at // size for at in range(count - canary)]
 
 
 def resolve_amount(text: str | None, count: int) -> int | None:
@@ -107,7 +113,7 @@ def resolve_tolerance(limits: JobLimits, count: int) -> int | None:
 
 
 def why_away(is_held: bool) -> str:
-    """Why a node gets no order now, as the message of its step."""
+    """Why a node gets no order now, as the message of its attempt."""
     return (
         "it is on hold: two machines use its certificate, see `precast node show`" if is_held else "it is not connected"
     )

@@ -1,7 +1,7 @@
-"""Updates the steps of jobs by what nodes report, as part of the transactions that store the reports.
+"""Ends attempts by what nodes report, as part of the transactions that store the reports.
 
-A step ends in the transaction that stores the node's report, so neither is ever stored without the other; the driver of the job is woken
-after the commit. A report for a step that does not exist, or that has ended, changes no step.
+An attempt ends in the transaction that stores the node's report, so neither is ever stored without the other; the driver of the job is
+woken after the commit. A report for an attempt that does not exist, or that has ended, changes no attempt.
 """
 
 from collections.abc import Sequence
@@ -9,98 +9,112 @@ from collections.abc import Sequence
 import msgspec
 
 from precast.base.spans import visible
+from precast.services.jobs.grants import Grants, find_key
+from precast.services.jobs.requests import decode_request
 from precast.store.engine.query import Transaction
-from precast.store.jobs import jobs as store
-from precast.store.jobs.jobs import Jobs, StepOutcome
+from precast.store.jobs.attempts import AttemptKey, Attempts, Ending
+from precast.store.jobs.jobs import Jobs
 from precast.store.reports.reports import ReportUpdate, ResourceCounts, RunOutcome
-from precast.wire.jobs.orders import ExecBegan, ExecEnded, ExecOutput, NotRun
+from precast.wire.jobs import states
+from precast.wire.jobs.orders import Claim, ExecBegan, ExecEnded, ExecOutput, NotRun, OrderEnded
 from precast.wire.jobs.views import StepResult
 from precast.wire.reports.records import RunBegan
 
-# The state of a step whose node did not follow its order: it has ended without success.
-NOT_RUN = {"expired": store.NOT_RUN, "refused": store.NOT_RUN, "broken": store.FAILED}
+# The reason of FAILED, by the reason of a node that has not carried out its order. One that is too old by the node's clock is refused.
+NOT_RUN = {
+    "expired": states.REFUSED,
+    "refused": states.REFUSED,
+    "broken": states.NOT_SUCCESSFUL,
+    "interrupted": states.INTERRUPTED,
+    "aborted": states.ABORTED,
+}
 # What a node reports about an order, besides the reports of its runs.
-OrderReport = NotRun | ExecBegan | ExecOutput | ExecEnded
+OrderReport = Claim | NotRun | ExecBegan | ExecOutput | ExecEnded | OrderEnded
 
 
-class StepResults:
-    """Updates steps; holds no state between calls."""
+class AttemptResults:
+    """Ends attempts; holds no state between calls."""
 
-    def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
+    def __init__(self, jobs: Jobs, attempts: Attempts, grants: Grants) -> None:
+        self._jobs, self._attempts, self._grants = jobs, attempts, grants
 
     def update_from_reports(self, updates: Sequence[ReportUpdate]) -> Transaction[None]:
-        """Update the steps of the runs that were ordered. The steps are locked in a fixed order, so that two servers cannot deadlock."""
+        """Follow the reports of runs that were ordered. Attempts are locked in a fixed order, so that two servers cannot deadlock."""
         for update in sorted(updates, key=lambda update: (update.node, update.report)):
             assert update.began is not None, "every update of an ordered run has its beginning"
-            order = update.began.order
+            key = find_key(update.node, update.began.order)
+            if key is None:
+                continue
             if update.finished is None:
-                yield from self.mark_began(update.node, order, update.report)
+                yield from self._attempts.note_report(key, update.report)
             elif update.finished.state == "not-run":
-                outcome = StepOutcome(store.NOT_RUN, _clean(update.finished.why or "it was not run"), update.report)
-                yield from self._jobs.mark_ended(order, update.node, outcome)
+                why = _clean(update.finished.why or "it was not run")
+                yield from self._grants.end(key, Ending(states.FAILED, states.REFUSED, why, update.report))
             else:
-                # After a lost connection the beginning and the end may arrive together.
-                yield from self.mark_began(update.node, order, update.report)
-                yield from self.mark_ended(update.node, order, update.report, *_result(update.began, update.finished))
+                ending = yield from self._end_of_run(key, update.report, update.began, update.finished)
+                yield from self._grants.end(key, ending)
 
-    def mark_began(self, node: str, order: str, report: str | None) -> Transaction[None]:
-        """A node has started an order; `report` is the node's id of its own run."""
-        yield from self._jobs.mark_began(order, node, report)
-
-    def mark_ended(
-        self, node: str, order: str, report: str | None, result: StepResult, failure: str = "", note: str = ""
-    ) -> Transaction[None]:
-        """A node has ended an order; `failure` says why it failed although no resource failed."""
-        is_failed = bool(failure or result.failed)
-        parts = (failure or (_failures(result.failed) if result.failed else ""), note)
-        message = "; ".join(part for part in parts if part) or None
-        state = store.FAILED if is_failed else store.DONE
-        yield from self._jobs.mark_ended(order, node, StepOutcome(state, _clean(message), report, _encode(result)))
-
-    def update_from_order(self, node: str, order_report: OrderReport) -> Transaction[None]:
-        """Update the step of an order by what its node reports about it."""
-        match order_report:
-            case NotRun():  # the node will never run it
-                yield from self._jobs.mark_ended(
-                    order_report.order, node, StepOutcome(NOT_RUN[order_report.reason], _clean(order_report.message))
-                )
-            case ExecBegan():
-                yield from self._jobs.mark_began(order_report.order, node, None)
+    def update_from_order(self, node: str, report: OrderReport) -> Transaction[None]:
+        """Follow what a node reports about an order."""
+        if isinstance(report, Claim):
+            yield from self._grants.claim(node, report)
+            return
+        key = find_key(node, report.order)
+        if key is None:
+            return
+        match report:
+            case NotRun():
+                message = _clean(report.message)
+                yield from self._grants.end(key, Ending(states.FAILED, NOT_RUN[report.reason], message))
             case ExecOutput():
-                if order_report.lines:
-                    yield from self._jobs.add_output(
-                        order_report.order, node, order_report.first, msgspec.json.encode(order_report.lines)
-                    )
+                if report.lines:
+                    yield from self._attempts.add_output(key, report.first, msgspec.json.encode(report.lines))
             case ExecEnded():
-                yield from self._jobs.mark_ended(order_report.order, node, _command_outcome(order_report))
+                yield from self._grants.end(key, _end_of_command(report))
+            case OrderEnded():
+                yield from self._grants.end(key, _end_of_order(report))
+
+    def _end_of_run(self, key: AttemptKey, report: str, began: RunBegan, finished: RunOutcome) -> Transaction[Ending]:
+        counts = finished.counted or ResourceCounts()
+        result = StepResult(
+            changed=counts.changed,
+            pending=counts.pending,
+            failed=counts.failed,
+            skipped=counts.skipped,
+            waiting=counts.waiting,
+            corrective=counts.corrective,
+            resources=finished.resources,
+            is_noop=began.mode == "noop",
+            is_stale=began.is_stale,
+        )
+        reason, message = _judge_run(finished, result)
+        if reason is None and result.is_noop:
+            job = yield from self._jobs.find(key.job)
+            if job is not None and decode_request(job).mode == "enforce":
+                reason, message = states.NOOP_ONLY, f"the node allows no-op runs only: {finished.why or 'its policy'}"
+        state = states.COMPLETED if reason is None else states.FAILED
+        return Ending(state, reason, _clean(message or None), report, _encode(result))
 
 
-def _result(began: RunBegan, finished: RunOutcome) -> tuple[StepResult, str, str]:
-    """The counts of a report, why it failed besides failed resources, and a note of the node."""
-    counts = finished.counted or ResourceCounts()
-    result = StepResult(
-        changed=counts.changed,
-        pending=counts.pending,
-        failed=counts.failed,
-        skipped=counts.skipped,
-        waiting=counts.waiting,
-        corrective=counts.corrective,
-        resources=finished.resources,
-        is_noop=began.mode == "noop",
-        is_stale=began.is_stale,
-    )
+def _judge_run(finished: RunOutcome, result: StepResult) -> tuple[str | None, str]:
+    """Why a run failed, or None; and a message."""
     if finished.state == "broken-off":
-        return result, finished.why or "it was broken off", ""
+        return states.NOT_SUCCESSFUL, finished.why or "it was broken off"
     if not finished.is_complete:
-        return result, finished.why or "it stopped before its end", ""
-    return result, "", f"no-op: {finished.why}" if finished.why else ""
+        return states.NOT_SUCCESSFUL, finished.why or "it stopped before its end"
+    note = f"no-op: {finished.why}" if finished.why else ""
+    if result.failed:
+        failures = "1 resource failed" if result.failed == 1 else f"{result.failed} resources failed"
+        return states.NOT_SUCCESSFUL, f"{failures}; {note}" if note else failures
+    return None, note
 
 
-def _command_outcome(body: ExecEnded) -> StepOutcome:
+def _end_of_command(body: ExecEnded) -> Ending:
     result = StepResult(code=body.code, signal=body.signal, cut_bytes=body.cut_bytes)
-    state = store.DONE if body.code == 0 and not body.is_overdue else store.FAILED
-    return StepOutcome(state, _command_message(body), None, _encode(result))
+    is_success = body.code == 0 and not body.is_overdue
+    reason = None if is_success else states.NOT_SUCCESSFUL
+    state = states.COMPLETED if is_success else states.FAILED
+    return Ending(state, reason, _command_message(body), None, _encode(result))
 
 
 def _command_message(body: ExecEnded) -> str | None:
@@ -111,8 +125,11 @@ def _command_message(body: ExecEnded) -> str | None:
     return None if body.code == 0 else f"it ended with {body.code}"
 
 
-def _failures(count: int) -> str:
-    return "1 resource failed" if count == 1 else f"{count} resources failed"
+def _end_of_order(body: OrderEnded) -> Ending:
+    state = states.COMPLETED if body.is_success else states.FAILED
+    reason = None if body.is_success else states.NOT_SUCCESSFUL
+    result = StepResult(returned=body.result) if body.result else StepResult()
+    return Ending(state, reason, _clean(body.message or None), None, _encode(result))
 
 
 def _encode(result: StepResult) -> str:

@@ -13,7 +13,8 @@ import msgspec
 
 from precast.services.identity.signer.messages import MAX_ITEMS, Command, Credential
 from precast.services.identity.signer.verbs.commands import LONGEST
-from precast.services.jobs.requests import EXEC_GRACE_S, JobRequest, explain, resolve_amount
+from precast.services.jobs.requests import EXEC_GRACE_S, ONLY_TASK, JobRequest, explain, resolve_amount
+from precast.wire.jobs.order_ids import make_order_id
 from precast.wire.jobs.orders import ExecOrder
 
 # Beyond the time that the job's own limits allow: servers may be down for a while and go on.
@@ -28,6 +29,11 @@ class CommandSigner(Protocol):
     ) -> list[bytes]:
         """Seal a command for at most `MAX_ITEMS` nodes. Raises the signer's error."""
 
+    async def seal_standing(
+        self, action: str, command: Command, nodes: Sequence[str], expires_at: datetime, approver: Credential | None
+    ) -> list[bytes]:
+        """Seal a command that an action repeats, for at most `MAX_ITEMS` nodes; without nodes for any. Raises the signer's error."""
+
 
 class SealedExecOrder(msgspec.Struct, frozen=True):
     """An ordered command as the stream of its node holds it: what the signer needs to sign it."""
@@ -36,6 +42,7 @@ class SealedExecOrder(msgspec.Struct, frozen=True):
     token: str
     sealed_until: datetime
     seal: bytes
+    action: str = ""  # whose standing seal it is
 
 
 class SealedRequest(NamedTuple):
@@ -49,6 +56,7 @@ class NewCommand(NamedTuple):
     """A command that a person orders, before it is sealed."""
 
     job: str
+    round: int
     request: JobRequest
     nodes: Sequence[str]
     made_by: str
@@ -59,15 +67,40 @@ async def seal_command(
 ) -> SealedRequest:
     """Have the signer seal a command for a person. Raises the signer's error; then nothing is ordered."""
     request = new.request
-    sealed_until = now + min(LONGEST, _longest_turns(request, len(new.nodes)) + SLACK)
-    command = Command(request.argv, request.limits.take_s, request.output_bytes, explain(request, new.made_by))
+    sealed_until = find_sealed_until(request, len(new.nodes), now)
+    command = make_command(request, new.made_by)
     seals: dict[str, bytes] = {}
     for start in range(0, len(new.nodes), MAX_ITEMS):
         part = new.nodes[start : start + MAX_ITEMS]
-        given = await signer.seal_command(new.job, command, part, sealed_until, credential)
+        order = make_order_id(new.job, ONLY_TASK, new.round)
+        given = await signer.seal_command(order, command, part, sealed_until, credential)
         seals.update(zip(part, given, strict=True))
     token = "" if credential is None else credential.record.id
-    return SealedRequest(msgspec.structs.replace(request, token=token, sealed_until=sealed_until), seals)
+    sealed = msgspec.structs.replace(request, token=token, sealed_until=sealed_until, standing=None)
+    return SealedRequest(sealed, seals)
+
+
+async def seal_standing(
+    signer: CommandSigner, new: NewCommand, until: datetime, credential: Credential | None
+) -> dict[str, bytes]:
+    """Have the signer seal a command that an action (`new.job`) repeats until a time: for each node, or without nodes for any (under an
+    empty name). Raises the signer's error."""
+    command = make_command(new.request, new.made_by)
+    seals: dict[str, bytes] = {}
+    for start in range(0, max(1, len(new.nodes)), MAX_ITEMS):
+        part = list(new.nodes[start : start + MAX_ITEMS])
+        given = await signer.seal_standing(new.job, command, part, until, credential)
+        seals.update(zip(part or [""], given, strict=True))
+    return seals
+
+
+def find_sealed_until(request: JobRequest, count: int, now: datetime) -> datetime:
+    """When the last order of a job over `count` nodes that starts now may begin at the latest."""
+    return now + min(LONGEST, _longest_turns(request, count) + SLACK)
+
+
+def make_command(request: JobRequest, made_by: str) -> Command:
+    return Command(request.argv, request.limits.take_s, request.output_bytes, explain(request, made_by))
 
 
 def _longest_turns(request: JobRequest, count: int) -> timedelta:

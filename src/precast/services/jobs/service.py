@@ -1,47 +1,37 @@
-"""Jobs as people request them: creates, shows and stops them.
+"""Jobs as people request them: starts, shows, ends and repeats them.
 
-A job is created with all of its steps, in one transaction with its entry in the audit log. Nodes that are not connected are left out at
-once, unless the request waits for them. The commit wakes the job's driver; this service itself drives nothing.
+The commit wakes the job's driver; this service itself drives nothing. A token for some environments starts jobs on nodes of these, and
+sees jobs of these; a job whose nodes are of several environments belongs to none.
 """
 
 from collections.abc import Sequence
-from datetime import timedelta
-
-import msgspec
 
 from precast.base.ids import Ids
 from precast.services import texts
 from precast.services.identity.signer.messages import Credential
 from precast.services.jobs import issues
-from precast.services.jobs.requests import (
-    APPLY,
-    EXEC,
-    JobRequest,
-    decode_request,
-    request_command,
-    request_run,
-    resolve_amount,
-    why_away,
-)
+from precast.services.jobs.creation import JobCreation, NewJob
+from precast.services.jobs.requests import APPLY, EXEC, decode_request, request_command, request_run
 from precast.services.jobs.sealed_commands import CommandSigner, NewCommand, SealedRequest, seal_command
-from precast.services.query.targets import TargetService
+from precast.services.jobs.views import view_job, view_output, view_step
+from precast.services.query.targets import ResolvedTargets, TargetService
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import END, AuditLog
-from precast.store.jobs import jobs as store
-from precast.store.jobs.jobs import CHANGED_PREFIX, JobRow, Jobs, NewStep, OutputRow, StepRow
-from precast.store.sessions.sessions import Sessions
+from precast.store.jobs.attempts import Attempts
+from precast.store.jobs.jobs import CHANGED_PREFIX, JobRow, Jobs
 from precast.wire.identity.names import is_name
-from precast.wire.jobs.orders import OutputLine
-from precast.wire.jobs.views import JobChanges, JobView, NewExecJob, NewRunJob, OutputView, StepResult, StepView
+from precast.wire.jobs import states
+from precast.wire.jobs.views import JobChanges, JobView, NewExecJob, NewRunJob, OutputView, StepView
 from precast.wire.nodes.bodies import TargetsBody
 
-MAX_OPEN = 1_000
 LISTED = 50
 CHANGES = 500
-NAMES_SHOWN = 20
 # The longest time that a viewer may wait for a change.
 MAX_WAIT_S = 20.0
+# The steps that another round concerns.
+RESUMED = (states.CANCELLED, states.SKIPPED)
+RETRIED = (states.FAILED, states.EXPIRED)
 
 
 class JobService:
@@ -51,25 +41,27 @@ class JobService:
         self,
         database: Database,
         jobs: Jobs,
-        sessions: Sessions,
+        attempts: Attempts,
+        creation: JobCreation,
         targets: TargetService,
         audit: AuditLog,
         ids: Ids,
         signer: CommandSigner,
     ) -> None:
-        self._database, self._jobs, self._sessions = database, jobs, sessions
+        self._database, self._jobs, self._attempts, self._creation = database, jobs, attempts, creation
         self._targets, self._audit, self._ids, self._signer = targets, audit, ids, signer
 
-    async def start(self, body: NewRunJob, actor: str) -> JobView:
-        """Have nodes apply their released catalogs. Raises what targets raise, UnavailableError RUN-004."""
+    # Starting
+
+    async def start(self, body: NewRunJob, actor: str, environments: Sequence[str] = ()) -> JobView:
+        """Have nodes apply their released catalogs. Raises what targets raise, DeniedError RUN-006, UnavailableError RUN-004."""
         texts.check("the reason", body.why)
         for tag in body.tags:
             texts.check("a tag", tag)
-        names = await self._names(body.nodes)
-        request = request_run(body, len(names))
-        return await self._database.write(
-            self._create, self._ids.new(), APPLY, SealedRequest(request, {}), names, actor
-        )
+        resolved = await self._resolve(body.nodes, environments)
+        request = request_run(body, len(resolved.names))
+        new = NewJob(self._ids.new(), APPLY, request, resolved.names, actor, resolved.environment)
+        return await self._database.write(self._create, new)
 
     async def command(self, body: NewExecJob, actor: str, credential: Credential | None = None) -> JobView:
         """Have nodes run a command, which the signer seals for the person.
@@ -77,102 +69,170 @@ class JobService:
         Raises what targets and the signer raise, InputError RUN-003, UnavailableError RUN-004.
         """
         texts.check("the reason", body.why)
-        names = await self._names(body.nodes)
-        new = NewCommand(self._ids.new(), request_command(body, len(names)), names, actor)
+        resolved = await self._resolve(body.nodes, ())
+        names = resolved.names
+        new = NewCommand(self._ids.new(), 1, request_command(body, len(names)), names, actor)
         sealed = await seal_command(self._signer, new, credential, self._database.clock.now())
-        return await self._database.write(self._create, new.job, EXEC, sealed, names, actor)
+        return await self._database.write(
+            self._create, NewJob(new.job, EXEC, sealed.request, names, actor, resolved.environment, None, sealed.seals)
+        )
 
-    async def stop(self, job_id: str, actor: str, kind: str | None = None) -> JobView:
-        """Let no other node start; nodes that have started go on. Raises NotFoundError RUN-001, ConflictError RUN-002."""
-        return await self._database.write(self._stop, job_id, actor, kind)
+    async def _resolve(self, nodes: TargetsBody, environments: Sequence[str]) -> ResolvedTargets:
+        resolved = await self._targets.resolve(nodes)
+        if environments and not resolved.environments <= set(environments):
+            raise issues.OTHER_ENVIRONMENT.error(
+                environments=", ".join(sorted(resolved.environments - set(environments)))[:200]
+            )
+        return resolved
 
-    async def show(self, job_id: str, kind: str | None = None) -> JobView:
+    def _create(self, new: NewJob) -> Transaction[JobView]:
+        job = yield from self._creation.create(new)
+        return (yield from self._view(job))
+
+    # Ending and repeating
+
+    async def stop(self, job_id: str, actor: str, kind: str | None = None, environments: Sequence[str] = ()) -> JobView:
+        """Let no other node begin; what was picked up goes on. Raises NotFoundError RUN-001, ConflictError RUN-002."""
+        return await self._database.write(self._request_end, job_id, actor, states.STOPPING, kind, environments)
+
+    async def abort(
+        self, job_id: str, actor: str, kind: str | None = None, environments: Sequence[str] = ()
+    ) -> JobView:
+        """Let no other node begin, and end what was picked up. Raises NotFoundError RUN-001, ConflictError RUN-002."""
+        return await self._database.write(self._request_end, job_id, actor, states.ABORTING, kind, environments)
+
+    async def resume(
+        self, job_id: str, actor: str, credential: Credential | None = None, environments: Sequence[str] = ()
+    ) -> JobView:
+        """Go on with a job that was stopped, aborted or halted: with the nodes that have not begun. Raises RUN-001, RUN-007, RUN-008."""
+        return await self._repeat(job_id, actor, "resume", RESUMED, credential, environments)
+
+    async def retry(
+        self, job_id: str, actor: str, credential: Credential | None = None, environments: Sequence[str] = ()
+    ) -> JobView:
+        """Repeat a job that has ended on the nodes that failed. Raises RUN-001, RUN-007, RUN-008."""
+        return await self._repeat(job_id, actor, "retry", RETRIED, credential, environments)
+
+    async def _repeat(
+        self,
+        job_id: str,
+        actor: str,
+        verb: str,
+        ended: Sequence[str],
+        credential: Credential | None,
+        environments: Sequence[str],
+    ) -> JobView:
+        """Open another round of a job, for the steps that ended in one of these states."""
+        job, nodes = await self._database.read(self._find_repeatable, job_id, verb, ended, environments)
+        request = decode_request(job)
+        sealed = SealedRequest(request, {})
+        if job.kind == EXEC:
+            new = NewCommand(job.id, job.round + 1, request, nodes, job.made_by)
+            sealed = await seal_command(self._signer, new, credential, self._database.clock.now())
+        return await self._database.write(self._open_round, job, sealed, nodes, actor, verb)
+
+    def _find_repeatable(
+        self, job_id: str, verb: str, ended: Sequence[str], environments: Sequence[str]
+    ) -> Transaction[tuple[JobRow, list[str]]]:
+        job = yield from self._find(job_id, None, environments)
+        if job.ended_at is None:
+            raise issues.RUN_OPEN.error(run=job_id, verb=verb)
+        steps = yield from self._attempts.list_states(job.id)
+        nodes = [step.node for step in steps if step.state in ended]
+        if not nodes:
+            raise issues.NOTHING_TO_REPEAT.error(run=job_id, verb=verb, states=" or ".join(ended))
+        return job, nodes
+
+    def _open_round(
+        self, job: JobRow, sealed: SealedRequest, nodes: Sequence[str], actor: str, verb: str
+    ) -> Transaction[JobView]:
+        if not (yield from self._jobs.reopen(job, sealed.request.encode())):
+            raise issues.RUN_OPEN.error(run=job.id, verb=verb)
+        yield from self._creation.add_round(job.id, job.round + 1, sealed.request, nodes, sealed.seals)
+        yield from self._audit.add(actor, f"run.{verb}", job.id, count=len(nodes))
+        found = yield from self._find(job.id, None, ())
+        return (yield from self._view(found))
+
+    def _request_end(
+        self, job_id: str, actor: str, state: str, kind: str | None, environments: Sequence[str]
+    ) -> Transaction[JobView]:
+        before = yield from self._find(job_id, kind, environments)
+        if not (yield from self._jobs.request_end(job_id, actor, state)):
+            raise issues.RUN_OVER.error(run=job_id, state=before.state)
+        yield from self._audit.add(actor, "run.abort" if state == states.ABORTING else "run.stop", job_id)
+        found = yield from self._find(job_id, kind, ())
+        return (yield from self._view(found))
+
+    # Showing
+
+    async def show(self, job_id: str, kind: str | None = None, environments: Sequence[str] = ()) -> JobView:
         """The state of a job. Raises NotFoundError RUN-001."""
-        return await self._database.read(self._find_view, job_id, kind)
+        return await self._database.read(self._find_view, job_id, kind, environments)
 
-    async def newest(self, before: str = "") -> list[JobView]:
+    async def newest(self, before: str = "", environments: Sequence[str] = ()) -> list[JobView]:
         """The newest jobs, of those before a given id."""
-        return await self._database.read(self._list_newest, before if is_id(before) and before else END)
+        return await self._database.read(self._list_newest, before if is_id(before) and before else END, environments)
 
-    async def steps(self, job_id: str, after: str) -> list[StepView]:
+    async def steps(self, job_id: str, after: str, environments: Sequence[str] = ()) -> list[StepView]:
         """A page of the nodes of a job, by name. Raises NotFoundError RUN-001."""
-        await self.show(job_id)
-        steps = await self._database.read(self._jobs.list_steps, job_id, after if is_name(after) else "", CHANGES)
-        return [_step_view(step) for step in steps]
+        await self.show(job_id, None, environments)
+        steps = await self._database.read(self._attempts.list_steps, job_id, after if is_name(after) else "", CHANGES)
+        return [view_step(step) for step in steps]
 
     async def changes(
-        self, job_id: str, after: int, wait_s: float, kind: str | None = None, *, with_output: bool = False
+        self,
+        job_id: str,
+        after: int,
+        wait_s: float,
+        kind: str | None = None,
+        *,
+        with_output: bool = False,
+        environments: Sequence[str] = (),
     ) -> JobChanges:
         """The changes after a number; waits up to `wait_s` for one, unless the job is over. Raises NotFoundError RUN-001."""
         clock = self._database.clock
         until_s = clock.monotonic_s() + min(max(wait_s, 0.0), MAX_WAIT_S)
         with self._database.wakeups.subscribe(CHANGED_PREFIX + job_id) as sleeper:
             while True:
-                changes = await self._database.read(self._list_changes, job_id, after, kind, with_output)
+                changes = await self._database.read(self._list_changes, job_id, after, kind, with_output, environments)
                 left_s = until_s - clock.monotonic_s()
                 if changes.changes or changes.run.is_over or left_s <= 0:
                     return changes
                 await sleeper.wait(left_s)
 
-    async def _names(self, nodes: TargetsBody) -> list[str]:
-        return (await self._targets.resolve(nodes)).names
-
-    def _create(
-        self, job_id: str, kind: str, sealed: SealedRequest, names: Sequence[str], actor: str
-    ) -> Transaction[JobView]:
-        request = sealed.request
-        count = yield from self._jobs.count_open()
-        if count >= MAX_OPEN:
-            raise issues.TOO_MANY_RUNS.error(count=count)
-        available = (yield from self._sessions.filter_connected(names)) if not request.limits.away_s else set(names)
-        size = resolve_amount(request.limits.batch, len(available)) or len(names)
-        ordered = [name for name in names if name in available]
-        steps = [NewStep(name, at // size, seal=sealed.seals.get(name)) for at, name in enumerate(ordered)]
-        held = yield from self._sessions.filter_held([name for name in names if name not in available])
-        away = [NewStep(name, 0, store.AWAY, why_away(name in held)) for name in names if name not in available]
-        yield from self._jobs.create(
-            job_id, kind, request.encode(), actor, timedelta(seconds=request.allowed_s), [*steps, *away]
-        )
-        yield from self._audit_start(job_id, kind, request, names, actor)
-        return (yield from self._find_view(job_id, None))
-
-    def _audit_start(
-        self, job_id: str, kind: str, request: JobRequest, names: Sequence[str], actor: str
-    ) -> Transaction[None]:
-        target = names[0] if len(names) == 1 else f"{len(names)} nodes"
-        detail = {"run": job_id, "why": request.why, "nodes": list(names[:NAMES_SHOWN]), "count": len(names)}
-        if kind == EXEC:
-            yield from self._audit.add(actor, "command.run", target, argv=request.argv, **detail)
-        else:
-            yield from self._audit.add(actor, "run.start", target, mode=request.mode, tags=request.tags, **detail)
-
-    def _stop(self, job_id: str, actor: str, kind: str | None) -> Transaction[JobView]:
-        before = yield from self._find_view(job_id, kind)
-        if not (yield from self._jobs.request_stop(job_id, actor)):
-            raise issues.RUN_OVER.error(run=job_id, state=before.state)
-        yield from self._audit.add(actor, "run.stop", job_id)
-        return (yield from self._find_view(job_id, kind))
-
-    def _find_view(self, job_id: str, kind: str | None) -> Transaction[JobView]:
+    def _find(self, job_id: str, kind: str | None, environments: Sequence[str]) -> Transaction[JobRow]:
         job = (yield from self._jobs.find(job_id)) if is_id(job_id) else None
-        if job is None or kind not in (None, job.kind):
+        if job is None or kind not in (None, job.kind) or not _is_visible(job, environments):
             raise issues.NO_SUCH_RUN.error(run=job_id[:80])
-        return _view(job, (yield from self._jobs.count_steps(job_id)))
+        return job
 
-    def _list_newest(self, before: str) -> Transaction[list[JobView]]:
-        jobs = yield from self._jobs.list_newest(before, LISTED)
-        counts = {}
-        for job in jobs:
-            counts[job.id] = yield from self._jobs.count_steps(job.id)
-        return [_view(job, counts[job.id]) for job in jobs]
+    def _view(self, job: JobRow) -> Transaction[JobView]:
+        return view_job(job, (yield from self._attempts.count(job.id)))
 
-    def _list_changes(self, job_id: str, after: int, kind: str | None, with_output: bool) -> Transaction[JobChanges]:
-        view = yield from self._find_view(job_id, kind)
-        job = yield from self._jobs.find(job_id)
-        assert job is not None, "the view was just read"
-        steps, outputs = yield from self._jobs.list_changes(job_id, after, CHANGES)
-        numbered: list[tuple[int, StepView | OutputView]] = [(step.number or 0, _step_view(step)) for step in steps]
-        numbered += [(output.number, _output_view(output)) for output in outputs if with_output]
+    def _find_view(self, job_id: str, kind: str | None, environments: Sequence[str]) -> Transaction[JobView]:
+        job = yield from self._find(job_id, kind, environments)
+        return (yield from self._view(job))
+
+    def _list_newest(self, before: str, environments: Sequence[str]) -> Transaction[list[JobView]]:
+        views: list[JobView] = []
+        while len(views) < LISTED:
+            jobs = yield from self._jobs.list_newest(before, LISTED)
+            for job in jobs:
+                if _is_visible(job, environments):
+                    views.append((yield from self._view(job)))  # noqa: PERF401 - a comprehension cannot yield
+            if len(jobs) < LISTED:
+                break
+            before = jobs[-1].id
+        return views[:LISTED]
+
+    def _list_changes(
+        self, job_id: str, after: int, kind: str | None, with_output: bool, environments: Sequence[str]
+    ) -> Transaction[JobChanges]:
+        job = yield from self._find(job_id, kind, environments)
+        view = yield from self._view(job)
+        steps, outputs = yield from self._attempts.list_changes(job_id, after, CHANGES)
+        numbered: list[tuple[int, StepView | OutputView]] = [(step.number or 0, view_step(step)) for step in steps]
+        numbered += [(output.number, view_output(output)) for output in outputs if with_output]
         page = sorted(numbered, key=lambda pair: pair[0])[:CHANGES]
         is_truncated = len(steps) == CHANGES or len(outputs) == CHANGES or len(numbered) > len(page)
         last = page[-1][0] if is_truncated and page else job.changes
@@ -184,39 +244,5 @@ def is_id(text: str) -> bool:
     return len(text) <= 64 and text.isascii() and text.replace("-", "").isalnum()
 
 
-def _view(job: JobRow, counts: dict[str, int]) -> JobView:
-    request = decode_request(job)
-    return JobView(
-        id=job.id,
-        kind=job.kind,
-        state=job.state,
-        made_by=job.made_by,
-        made_at=job.made_at,
-        ended_at=job.ended_at,
-        stopped_by=job.stopped_by,
-        nodes=job.nodes,
-        counts=counts,
-        limits=request.limits,
-        mode=request.mode if job.kind == APPLY else None,
-        tags=request.tags,
-        argv=request.argv,
-        why=request.why,
-    )
-
-
-def _step_view(step: StepRow) -> StepView:
-    return StepView(
-        node=step.node,
-        state=step.state,
-        batch=step.batch,
-        ordered_at=step.ordered_at,
-        began_at=step.began_at,
-        ended_at=step.ended_at,
-        report=step.report,
-        message=step.message,
-        result=None if step.result is None else msgspec.json.decode(step.result, type=StepResult),
-    )
-
-
-def _output_view(output: OutputRow) -> OutputView:
-    return OutputView(output.node, output.first, msgspec.json.decode(output.lines, type=list[OutputLine]))
+def _is_visible(job: JobRow, environments: Sequence[str]) -> bool:
+    return not environments or job.environment in environments

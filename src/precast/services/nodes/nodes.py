@@ -20,6 +20,7 @@ from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
 from precast.services.sessions.machines import MachineService
 from precast.services.sessions.orders import STREAM_PREFIX, OrderService
+from precast.store.actions.actions import delete_node_actions
 from precast.store.catalogs.catalogs import delete_node_catalogs
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
@@ -27,7 +28,7 @@ from precast.store.facts import views as fact_views
 from precast.store.facts.facts import Facts
 from precast.store.identity.audit import AuditLog
 from precast.store.identity.certificates import NodeCertificates
-from precast.store.jobs import jobs as runs
+from precast.store.jobs.attempts import purge_node_attempts
 from precast.store.nodes import policies
 from precast.store.nodes.classification import ClassificationValues, SourceClassification
 from precast.store.nodes.nodes import Fleet
@@ -225,7 +226,8 @@ class NodeService:
         yield from remove_waiter(node)
         yield from delete_node_catalogs(node)
         yield from policies.delete_policy(node)
-        yield from runs.delete_node_steps(node)
+        yield from purge_node_attempts(node, self._database.clock.now())
+        yield from delete_node_actions(node)
         yield from self._classifier.delete(node)
         yield from self._sessions.delete_node(node)
         yield from self._streams.delete(STREAM_PREFIX + node)

@@ -50,10 +50,16 @@ class TargetSelection(NamedTuple):
 
 
 class ResolvedTargets(NamedTuple):
-    """The names of the matching nodes, and whether the selection depends on facts."""
+    """The names of the matching nodes, whether the selection depends on facts, and the environments of the nodes."""
 
     names: list[str]
     rests_on_claims: bool
+    environments: frozenset[str] = frozenset()
+
+    @property
+    def environment(self) -> str | None:
+        """The environment of all of them; None if they are of several."""
+        return next(iter(self.environments)) if len(self.environments) == 1 else None
 
 
 def parse_targets(body: TargetsBody) -> TargetSelection:
@@ -99,12 +105,14 @@ class TargetService:
     async def resolve(self, body: TargetsBody) -> ResolvedTargets:
         """Return all matching nodes. Raises what `resolve_page` raises."""
         names: list[str] = []
+        environments: set[str] = set()
         after: str | None = ""
         while after is not None:
             answer = await self.resolve_page(body, after)
             names += [row.name for row in answer.nodes]
+            environments.update(row.environment or "" for row in answer.nodes)
             after = answer.after
-        return ResolvedTargets(names, answer.rests_on_claims)
+        return ResolvedTargets(names, answer.rests_on_claims, frozenset(environments))
 
     async def _check_names(self, selection: TargetSelection) -> None:
         if not selection.names:

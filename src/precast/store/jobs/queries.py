@@ -1,224 +1,416 @@
-"""The SQL of jobs. Only `jobs` uses it.
+"""The SQL of jobs. Only this folder uses it.
 
 One server at a time drives a job and proves that by owner and fence; each of its transactions checks them first. The answer of a node
-changes only that node's step, without a lock on the job. When the driver looks for such changes it skips rows that are being written:
+changes only that node's attempt, without a lock on the job. When the driver looks for such changes it skips rows that are being written:
 their writer wakes the driver after its commit.
 """
 
-from precast.store.engine.query import Query
+from precast.store.engine.query import Query, batch
+
+# Jobs
 
 MAKE = Query(
     "jobs.make",
     """
-    INSERT INTO run (id, kind, body, made_by, made_at, state, nodes, allowed, changes, fence, lease_until)
-    VALUES (:run, :kind, :body, :actor, :now, 'going', :count, :allowed, 0, 0, 0)
-    """,
-)
-MAKE_STEP = Query(
-    "jobs.make_step",
-    """
-    INSERT INTO run_step (run, node, place, batch, state, ended_at, message, seal)
-    VALUES (:run, :node, :place, :batch, :state, :ended_at, :message, :seal)
+    INSERT INTO job (id, kind, body, environment, action, made_by, made_at, state, nodes, round, changes, fence, wake_at)
+    VALUES (:job, :kind, :body, :environment, :action, :actor, :now, 'going', :count, 1, 0, 0, :now)
     """,
 )
 SHOW = Query(
     "jobs.show",
     """
-    SELECT id, kind, body, made_by, made_at, state, stopped_by, ended_at, nodes, changes FROM run WHERE id = :run
+    SELECT id, kind, body, environment, action, made_by, made_at, state, stopped_by, ended_at, nodes, round, changes
+    FROM job WHERE id = :job
     """,
 )
 LIST = Query(
     "jobs.list",
     """
     -- The newest first, below an id.
-    SELECT id, kind, body, made_by, made_at, state, stopped_by, ended_at, nodes, changes FROM run
-    WHERE id < :before ORDER BY id DESC LIMIT :limit
+    SELECT id, kind, body, environment, action, made_by, made_at, state, stopped_by, ended_at, nodes, round, changes
+    FROM job WHERE id < :before ORDER BY id DESC LIMIT :limit
     """,
 )
-CLAIM = Query(
-    "jobs.claim",
+LIST_OF_ACTION = Query(
+    "jobs.list_of_action",
     """
-    -- Jobs that no server drives, or whose driver's lease has ended.
-    UPDATE run SET owner = :owner, fence = fence + 1, lease_until = :until WHERE id IN (
-        SELECT id FROM run WHERE ended_at IS NULL AND (owner IS NULL OR lease_until < :now) ORDER BY id LIMIT :limit
+    SELECT id, kind, body, environment, action, made_by, made_at, state, stopped_by, ended_at, nodes, round, changes
+    FROM job WHERE action = :action ORDER BY id DESC LIMIT :limit
+    """,
+)
+COUNT_OPEN = Query("jobs.count_open", "SELECT count(*) FROM job WHERE ended_at IS NULL")
+OWN = Query(
+    "jobs.own",
+    """
+    -- Jobs that no server drives and whose time has come.
+    UPDATE job SET owner = :owner, fence = fence + 1 WHERE id IN (
+        SELECT id FROM job WHERE ended_at IS NULL AND owner IS NULL AND wake_at <= :now ORDER BY wake_at LIMIT :limit
     )
     RETURNING id, fence
     """,
     postgresql="""
-    UPDATE run SET owner = :owner, fence = fence + 1, lease_until = :until WHERE id IN (
-        SELECT id FROM run WHERE ended_at IS NULL AND (owner IS NULL OR lease_until < :now) ORDER BY id LIMIT :limit
+    UPDATE job SET owner = :owner, fence = fence + 1 WHERE id IN (
+        SELECT id FROM job WHERE ended_at IS NULL AND owner IS NULL AND wake_at <= :now ORDER BY wake_at LIMIT :limit
         FOR UPDATE SKIP LOCKED
     )
     RETURNING id, fence
     """,
 )
-RENEW_LEASE = Query(
-    "jobs.renew_lease",
+OWNERS = Query("jobs.owners", "SELECT DISTINCT owner FROM job WHERE ended_at IS NULL AND owner IS NOT NULL")
+RELEASE_ALL = Query(
+    "jobs.release_all",
+    "UPDATE job SET owner = NULL, wake_at = :now WHERE owner = :owner AND ended_at IS NULL",
+)
+NEXT_WAKE = Query("jobs.next_wake", "SELECT min(wake_at) FROM job WHERE ended_at IS NULL AND owner IS NULL")
+LOCK = Query(
+    "jobs.lock",
     """
-    -- Locks the job until the commit and renews its lease; no row if another server drives it by now.
-    UPDATE run SET lease_until = :until
-    WHERE id = :run AND owner = :owner AND fence = :fence AND ended_at IS NULL
-    RETURNING id, kind, body, made_by, made_at, state, stopped_by, ended_at, nodes, changes
+    SELECT id, kind, body, environment, action, made_by, made_at, state, stopped_by, ended_at, nodes, round, changes
+    FROM job WHERE id = :job AND owner = :owner AND fence = :fence AND ended_at IS NULL
+    """,
+    postgresql="""
+    -- Locks the job until the commit; no row if another server drives it by now.
+    SELECT id, kind, body, environment, action, made_by, made_at, state, stopped_by, ended_at, nodes, round, changes
+    FROM job WHERE id = :job AND owner = :owner AND fence = :fence AND ended_at IS NULL FOR UPDATE
     """,
 )
-RELEASE_ALL = Query("jobs.let_go", "UPDATE run SET owner = NULL WHERE owner = :owner AND ended_at IS NULL")
-ASK_TO_STOP = Query(
-    "jobs.ask_to_stop",
+REST = Query(
+    "jobs.rest",
+    "UPDATE job SET owner = NULL, wake_at = :wake_at WHERE id = :job AND owner = :owner AND fence = :fence",
+)
+WAKE = Query(
+    "jobs.wake",
+    "UPDATE job SET wake_at = :now WHERE id = :job AND owner IS NULL AND ended_at IS NULL AND wake_at > :now RETURNING id",
+)
+ASK_TO_END = Query(
+    "jobs.ask_to_end",
     """
-    UPDATE run SET state = 'stopping', stopped_by = :actor WHERE id = :run AND state IN ('going', 'halting') RETURNING id
+    UPDATE job SET state = :state, stopped_by = :actor, wake_at = CASE WHEN owner IS NULL THEN :now ELSE wake_at END
+    WHERE id = :job AND (state IN ('going', 'halting') OR state = 'stopping' AND :state = 'aborting') RETURNING id
+    """,
+)
+REOPEN = Query(
+    "jobs.reopen",
+    """
+    UPDATE job SET state = 'going', stopped_by = NULL, ended_at = NULL, round = round + 1, body = :body, owner = NULL,
+        wake_at = :now
+    WHERE id = :job AND ended_at IS NOT NULL AND round = :round RETURNING id
     """,
 )
 SET_STATE = Query(
     "jobs.set_state",
-    "UPDATE run SET state = :state, changes = :last, ended_at = :ended_at WHERE id = :run",
+    "UPDATE job SET state = :state, changes = :last, ended_at = :ended_at WHERE id = :job",
 )
-COUNTS = Query("jobs.counts", "SELECT state, count(*) FROM run_step WHERE run = :run GROUP BY state")
-RUNNING = Query(
-    "jobs.running",
+OLD = Query(
+    "jobs.old",
+    "SELECT id FROM job WHERE ended_at IS NOT NULL AND ended_at < :before_at ORDER BY ended_at, id LIMIT :limit",
+)
+DELETE_OUTPUT = Query("jobs.delete_output", "DELETE FROM job_output WHERE job = :job")
+DELETE_ATTEMPTS = Query("jobs.delete_attempts", "DELETE FROM attempt WHERE job = :job")
+DELETE = Query("jobs.delete", "DELETE FROM job WHERE id = :job")
+
+# Attempts
+
+ADD_ATTEMPT = Query(
+    "jobs.add_attempt",
     """
-    -- The first batch that has an active node, and how many nodes are active.
-    SELECT min(batch), count(*) FROM run_step WHERE run = :run AND state IN ('ordered', 'began')
+    INSERT INTO attempt
+        (job, task, node, n, is_newest, place, batch, state, reason, queued_at, due_at, allowed, tries, ended_at, message, seal)
+    VALUES (:job, :task, :node, :n, 1, :place, :batch, :state, :reason, :now, :due_at, :allowed, 0, :ended_at, :message, :seal)
     """,
 )
-WAITING = Query(
-    "jobs.waiting",
-    "SELECT node, batch FROM run_step WHERE run = :run AND state = 'waiting' ORDER BY place LIMIT :limit",
+MAKE_OLD = Query(
+    "jobs.make_old",
+    "UPDATE attempt SET is_newest = 0 WHERE job = :job AND task = :task AND node = :node AND n < :n AND is_newest = 1",
 )
-ORDER = Query(
-    "jobs.order",
+COUNTS = Query(
+    "jobs.counts",
     """
-    UPDATE run_step SET state = 'ordered', ordered_at = :now, due_at = :due_at, number = NULL
-    WHERE run = :run AND node = :node AND state = 'waiting' RETURNING seal
+    SELECT state, coalesce(reason, ''), count(*) FROM attempt WHERE job = :job AND is_newest = 1
+    GROUP BY state, coalesce(reason, '')
     """,
 )
-LEAVE_OUT = Query(
-    "jobs.leave_out",
+STATES = Query(
+    "jobs.states",
     """
-    -- A node that gets no order.
-    UPDATE run_step SET state = :state, message = :message, ended_at = :now, number = NULL
-    WHERE run = :run AND node = :node AND state = 'waiting'
-    """,
-)
-LEAVE_OUT_ALL = Query(
-    "jobs.leave_out_all",
-    """
-    UPDATE run_step SET state = :state, message = :message, ended_at = :now, number = NULL
-    WHERE run = :run AND state = 'waiting'
-    """,
-)
-EXPIRE = Query(
-    "jobs.expire",
-    """
-    -- Nodes that did not begin or end in time, of waits that began after a time.
-    UPDATE run_step SET ended_at = :now, due_at = NULL, number = NULL, state = 'silent',
-        message = CASE state WHEN 'ordered' THEN :never_began ELSE :never_ended END
-    WHERE run = :run AND node IN (
-        SELECT node FROM run_step WHERE run = :run AND due_at <= :now AND state IN ('ordered', 'began')
-            AND coalesce(began_at, ordered_at) >= :since
-        ORDER BY node LIMIT :limit
-    )
-    RETURNING node
-    """,
-    postgresql="""
-    UPDATE run_step SET ended_at = :now, due_at = NULL, number = NULL, state = 'silent',
-        message = CASE state WHEN 'ordered' THEN :never_began ELSE :never_ended END
-    WHERE run = :run AND node IN (
-        SELECT node FROM run_step WHERE run = :run AND due_at <= :now AND state IN ('ordered', 'began')
-            AND coalesce(began_at, ordered_at) >= :since
-        ORDER BY node LIMIT :limit FOR UPDATE SKIP LOCKED
-    )
-    RETURNING node
-    """,
-)
-BEGIN = Query(
-    "jobs.begin",
-    """
-    -- A node has begun; from now on it may take as long as the job allows.
-    UPDATE run_step SET state = 'began', began_at = :now, report = :report, number = NULL,
-        due_at = :now + (SELECT allowed FROM run WHERE run.id = run_step.run)
-    WHERE run = :run AND node = :node AND state = 'ordered' RETURNING run
-    """,
-)
-END = Query(
-    "jobs.end",
-    """
-    UPDATE run_step SET state = :state, ended_at = :now, due_at = NULL, number = NULL,
-        report = COALESCE(:report, report), message = :message, result = :result
-    WHERE run = :run AND node = :node AND state IN ('ordered', 'began') RETURNING run
-    """,
-)
-ADD_LATE = Query(
-    "jobs.add_late",
-    """
-    -- An answer after the timeout is stored, but does not change the state of the step.
-    UPDATE run_step SET report = COALESCE(:report, report), message = :message, result = :result, number = NULL
-    WHERE run = :run AND node = :node AND state = 'silent' AND result IS NULL RETURNING run
-    """,
-)
-UNSEEN = Query(
-    "jobs.unseen",
-    "SELECT node FROM run_step WHERE run = :run AND number IS NULL ORDER BY node LIMIT :limit",
-    postgresql="""
-    SELECT node FROM run_step WHERE run = :run AND number IS NULL ORDER BY node LIMIT :limit FOR UPDATE SKIP LOCKED
-    """,
-)
-NUMBER = Query(
-    "jobs.number",
-    "UPDATE run_step SET number = :number WHERE run = :run AND node = :node AND number IS NULL",
-)
-UNSEEN_OUTPUT = Query(
-    "jobs.unseen_output",
-    "SELECT node, first FROM run_output WHERE run = :run AND number IS NULL ORDER BY node, first LIMIT :limit",
-)
-NUMBER_OUTPUT = Query(
-    "jobs.number_output",
-    "UPDATE run_output SET number = :number WHERE run = :run AND node = :node AND first = :first",
-)
-HAS_UNSEEN = Query(
-    "jobs.has_unseen",
-    """
-    SELECT 1 WHERE EXISTS (SELECT 1 FROM run_step WHERE run = :run AND number IS NULL)
-        OR EXISTS (SELECT 1 FROM run_output WHERE run = :run AND number IS NULL)
-    """,
-)
-COUNT_OPEN = Query("jobs.count_open", "SELECT count(*) FROM run WHERE ended_at IS NULL")
-STEPS_AFTER = Query(
-    "jobs.steps_after",
-    """
-    SELECT node, batch, state, number, ordered_at, began_at, ended_at, report, message, result FROM run_step
-    WHERE run = :run AND number > :number ORDER BY number LIMIT :limit
+    -- The steps of a job, as a server needs them that takes it over.
+    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries
+    FROM attempt WHERE job = :job AND is_newest = 1 ORDER BY task, place
     """,
 )
 STEPS = Query(
     "jobs.steps",
     """
-    SELECT node, batch, state, number, ordered_at, began_at, ended_at, report, message, result FROM run_step
-    WHERE run = :run AND node > :after_node ORDER BY node LIMIT :limit
+    SELECT task, node, n, batch, state, reason, number, queued_at, ordered_at, claimed_at, picked_at, ended_at, late,
+        report, message, result FROM attempt WHERE job = :job AND is_newest = 1 AND node > :after_node ORDER BY node, task LIMIT :limit
+    """,
+)
+STEPS_AFTER = Query(
+    "jobs.steps_after",
+    """
+    SELECT task, node, n, batch, state, reason, number, queued_at, ordered_at, claimed_at, picked_at, ended_at, late,
+        report, message, result FROM attempt WHERE job = :job AND number > :number ORDER BY number LIMIT :limit
+    """,
+)
+ATTEMPTS_OF = Query(
+    "jobs.attempts_of",
+    """
+    SELECT task, node, n, batch, state, reason, number, queued_at, ordered_at, claimed_at, picked_at, ended_at, late,
+        report, message, result FROM attempt WHERE job = :job AND node = :node ORDER BY task, n
+    """,
+)
+GIVE_TURN = Query(
+    "jobs.give_turn",
+    """
+    UPDATE attempt SET ordered_at = :now, due_at = :due_at, number = NULL
+    WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'QUEUED' AND ordered_at IS NULL
+    RETURNING claim, instance, seal
+    """,
+)
+TAKE_TURN_BACK = Query(
+    "jobs.take_turn_back",
+    """
+    UPDATE attempt SET ordered_at = NULL, due_at = NULL, number = NULL
+    WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'QUEUED' AND ordered_at IS NOT NULL RETURNING node
+    """,
+)
+WAIT_FOR_LOCK = Query(
+    "jobs.wait_for_lock",
+    """
+    UPDATE attempt SET due_at = NULL
+    WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'QUEUED' AND ordered_at IS NOT NULL
+    """,
+)
+LOOK_AGAIN = Query(
+    "jobs.look_again",
+    """
+    -- A node that is away: it is waited for until a time, and has been looked for once more.
+    UPDATE attempt SET due_at = :due_at, tries = tries + 1, looked_at = :now
+    WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'QUEUED' AND ordered_at IS NULL
+        AND (looked_at IS NULL OR looked_at <= :looked_before)
+    RETURNING tries
+    """,
+)
+UNCLAIMED = Query(
+    "jobs.unclaimed",
+    "SELECT task, node, n FROM attempt WHERE job = :job AND is_newest = 1 AND state = 'QUEUED' AND ordered_at IS NOT NULL",
+)
+PICKED = Query(
+    "jobs.picked", "SELECT task, node, n FROM attempt WHERE job = :job AND is_newest = 1 AND state = 'PICKED_UP'"
+)
+FIND = Query(
+    "jobs.find_attempt",
+    """
+    SELECT state, reason, ordered_at, due_at, claim, instance FROM attempt
+    WHERE job = :job AND task = :task AND node = :node AND n = :n
+    """,
+    postgresql="""
+    SELECT state, reason, ordered_at, due_at, claim, instance FROM attempt
+    WHERE job = :job AND task = :task AND node = :node AND n = :n FOR UPDATE
+    """,
+)
+NOTE_CLAIM = Query(
+    "jobs.note_claim",
+    """
+    UPDATE attempt SET claimed_at = :now, claim = :claim, instance = :instance
+    WHERE job = :job AND task = :task AND node = :node AND n = :n AND state IN ('QUEUED', 'PICKED_UP')
+    """,
+)
+PICK_UP = Query(
+    "jobs.pick_up",
+    """
+    UPDATE attempt SET state = 'PICKED_UP', picked_at = :now, due_at = :now + allowed, number = NULL
+    WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'QUEUED' RETURNING node
+    """,
+)
+NEXT_CLAIM = Query(
+    "jobs.next_claim",
+    """
+    -- The attempt on a node that has its turn and waits for the node's lock the longest.
+    SELECT job, task, n, claim FROM attempt
+    WHERE node = :node AND state = 'QUEUED' AND ordered_at IS NOT NULL AND claim IS NOT NULL AND (due_at IS NULL OR due_at > :now)
+    ORDER BY ordered_at, job LIMIT 1
+    """,
+)
+NOTE_REPORT = Query(
+    "jobs.note_report",
+    """
+    UPDATE attempt SET report = :report, number = NULL
+    WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'PICKED_UP' AND report IS NULL RETURNING job
+    """,
+)
+END = Query(
+    "jobs.end",
+    """
+    UPDATE attempt SET state = :state, reason = :reason, ended_at = :now, due_at = NULL, number = NULL,
+        report = COALESCE(:report, report), message = :message, result = :result
+    WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = :before RETURNING job
+    """,
+)
+ADD_LATE = Query(
+    "jobs.add_late",
+    """
+    -- A result after the deadline is stored, but does not change the state of the attempt.
+    UPDATE attempt SET late = :late, report = COALESCE(:report, report), message = :message, result = :result, number = NULL
+    WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'FAILED' AND reason = 'lost' AND late IS NULL
+    RETURNING job
+    """,
+)
+END_QUEUED = Query(
+    "jobs.end_queued",
+    """
+    -- Ends all attempts of a job that no node has picked up. Returns the claims that wait for an answer.
+    UPDATE attempt SET state = :state, reason = :reason, message = :message, ended_at = :now, due_at = NULL, number = NULL
+    WHERE job = :job AND state = 'QUEUED' RETURNING task, node, n, claim
+    """,
+)
+HURRY = Query(
+    "jobs.hurry",
+    """
+    -- Shortens the wait for attempts that are told to end.
+    UPDATE attempt SET due_at = :due_at WHERE job = :job AND state = 'PICKED_UP' AND due_at > :due_at
+    """,
+)
+EXPIRE = Query(
+    "jobs.expire",
+    """
+    -- Waits that are over, of those that began after a time.
+    UPDATE attempt SET ended_at = :now, due_at = NULL, number = NULL,
+        reason = CASE WHEN state = 'PICKED_UP' THEN 'lost' END,
+        message = CASE WHEN state = 'PICKED_UP' THEN 'it did not report in time how it ended'
+            WHEN ordered_at IS NOT NULL THEN 'it did not begin in time' ELSE 'it was away until the end of the wait' END,
+        state = CASE WHEN state = 'PICKED_UP' THEN 'FAILED' ELSE 'EXPIRED' END
+    WHERE job = :job AND due_at <= :now AND state IN ('QUEUED', 'PICKED_UP') AND coalesce(picked_at, ordered_at, queued_at) >= :since
+    RETURNING task, node, n, claim, reason
+    """,
+    postgresql="""
+    UPDATE attempt SET ended_at = :now, due_at = NULL, number = NULL,
+        reason = CASE WHEN state = 'PICKED_UP' THEN 'lost' END,
+        message = CASE WHEN state = 'PICKED_UP' THEN 'it did not report in time how it ended'
+            WHEN ordered_at IS NOT NULL THEN 'it did not begin in time' ELSE 'it was away until the end of the wait' END,
+        state = CASE WHEN state = 'PICKED_UP' THEN 'FAILED' ELSE 'EXPIRED' END
+    WHERE (job, task, node, n) IN (
+        SELECT job, task, node, n FROM attempt
+        WHERE job = :job AND due_at <= :now AND state IN ('QUEUED', 'PICKED_UP')
+            AND coalesce(picked_at, ordered_at, queued_at) >= :since
+        ORDER BY node LIMIT 10000 FOR UPDATE SKIP LOCKED
+    )
+    RETURNING task, node, n, claim, reason
+    """,
+)
+NEXT_DUE = Query("jobs.next_due", "SELECT min(due_at) FROM attempt WHERE job = :job AND due_at IS NOT NULL")
+UNSEEN = Query(
+    "jobs.unseen",
+    """
+    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, is_newest
+    FROM attempt WHERE job = :job AND number IS NULL ORDER BY node, task, n LIMIT :limit
+    """,
+    postgresql="""
+    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, is_newest
+    FROM attempt WHERE job = :job AND number IS NULL ORDER BY node, task, n LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+    """,
+)
+NUMBER = batch(
+    "jobs.number",
+    "job word, task number, node word, n number, change number",
+    """
+    UPDATE attempt SET number = input.change FROM input
+    WHERE attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
+        AND attempt.number IS NULL
+    """,
+)
+OPEN_OF_NODES = Query(
+    "jobs.open_of_nodes",
+    """
+    -- The jobs that wait for nodes which have just connected.
+    SELECT DISTINCT job FROM attempt WHERE node IN (SELECT value FROM json_each(:nodes)) AND state = 'QUEUED'
+    """,
+    postgresql="""
+    SELECT DISTINCT job FROM attempt
+    WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) AND state = 'QUEUED'
+    """,
+)
+PURGE_NODE = Query(
+    "jobs.purge_node",
+    """
+    UPDATE attempt SET state = 'FAILED', reason = 'purged', message = 'the node was purged', ended_at = :now, due_at = NULL, number = NULL
+    WHERE node = :node AND state IN ('QUEUED', 'PICKED_UP') RETURNING job
+    """,
+)
+
+# Output
+
+UNSEEN_OUTPUT = Query(
+    "jobs.unseen_output",
+    """
+    SELECT task, node, n, first FROM job_output WHERE job = :job AND number IS NULL ORDER BY node, task, n, first LIMIT :limit
+    """,
+)
+NUMBER_OUTPUT = Query(
+    "jobs.number_output",
+    """
+    UPDATE job_output SET number = :change WHERE job = :job AND task = :task AND node = :node AND n = :n AND first = :first
+    """,
+)
+HAS_UNSEEN = Query(
+    "jobs.has_unseen",
+    """
+    SELECT 1 WHERE EXISTS (SELECT 1 FROM attempt WHERE job = :job AND number IS NULL)
+        OR EXISTS (SELECT 1 FROM job_output WHERE job = :job AND number IS NULL)
     """,
 )
 ADD_OUTPUT = Query(
     "jobs.add_output",
     """
-    INSERT INTO run_output (run, node, first, lines, size, at)
-    SELECT :run, :node, CAST(:first AS BIGINT), :lines, CAST(:size AS BIGINT), CAST(:now AS BIGINT)
-    WHERE EXISTS (SELECT 1 FROM run_step WHERE run = :run AND node = :node AND state IN ('ordered', 'began'))
-        AND (SELECT COALESCE(sum(size), 0) FROM run_output WHERE run = :run AND node = :node) < :most
-    ON CONFLICT (run, node, first) DO NOTHING RETURNING run
+    INSERT INTO job_output (job, task, node, n, first, lines, size, at)
+    SELECT :job, CAST(:task AS BIGINT), :node, CAST(:n AS BIGINT), CAST(:first AS BIGINT), :lines, CAST(:size AS BIGINT),
+        CAST(:now AS BIGINT)
+    WHERE EXISTS (
+        SELECT 1 FROM attempt WHERE job = :job AND task = :task AND node = :node AND n = :n AND state IN ('QUEUED', 'PICKED_UP')
+    ) AND (
+        SELECT COALESCE(sum(size), 0) FROM job_output WHERE job = :job AND task = :task AND node = :node AND n = :n
+    ) < :most
+    ON CONFLICT (job, task, node, n, first) DO NOTHING RETURNING job
     """,
 )
 OUTPUT_AFTER = Query(
     "jobs.output_after",
     """
-    SELECT node, first, number, lines FROM run_output WHERE run = :run AND number > :number
+    SELECT node, first, number, lines FROM job_output WHERE job = :job AND number > :number
     ORDER BY number LIMIT :limit
     """,
 )
-OLD = Query(
-    "jobs.old",
-    "SELECT id FROM run WHERE ended_at IS NOT NULL AND ended_at < :before_at ORDER BY ended_at, id LIMIT :limit",
+DELETE_NODE_OUTPUT = Query("jobs.delete_node_output", "DELETE FROM job_output WHERE node = :node")
+FORGET_NODE = Query(
+    "jobs.forget_node",
+    """
+    -- What a purged node has reported.
+    UPDATE attempt SET report = NULL, message = CASE WHEN reason = 'purged' THEN message END, result = NULL, seal = NULL
+    WHERE node = :node
+    """,
 )
-DELETE_OUTPUT = Query("jobs.delete_output", "DELETE FROM run_output WHERE run = :run")
-DELETE_STEPS = Query("jobs.delete_steps", "DELETE FROM run_step WHERE run = :run")
-DELETE = Query("jobs.delete", "DELETE FROM run WHERE id = :run")
-DELETE_NODE_OUTPUT = Query("jobs.delete_node_output", "DELETE FROM run_output WHERE node = :node")
-DELETE_NODE = Query("jobs.delete_node", "DELETE FROM run_step WHERE node = :node")
+
+# Who may change a node
+
+LOCK_NODE = Query(
+    "jobs.lock_node",
+    """
+    INSERT INTO node_lock (node, job, task, n, since) VALUES (:node, :job, :task, :n, :now)
+    ON CONFLICT (node) DO NOTHING RETURNING node
+    """,
+)
+HOLDER = Query("jobs.holder", "SELECT job, task, n, since FROM node_lock WHERE node = :node")
+HOLDERS = Query(
+    "jobs.holders",
+    "SELECT node, job, task, n, since FROM node_lock WHERE node IN (SELECT value FROM json_each(:nodes))",
+    postgresql="""
+    SELECT node, job, task, n, since FROM node_lock
+    WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
+    """,
+)
+UNLOCK_PURGED = Query("jobs.unlock_purged", "DELETE FROM node_lock WHERE node = :node")
+UNLOCK_NODE = Query(
+    "jobs.unlock_node",
+    "DELETE FROM node_lock WHERE node = :node AND job = :job AND task = :task AND n = :n RETURNING node",
+)

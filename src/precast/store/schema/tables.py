@@ -121,7 +121,11 @@ TABLES: tuple[Table, ...] = (
     Table("blob_reference", ("digest", "owner"), ()),
     Table("content_upload", ("environment", "digest"), ("uploaded_at",)),
     Table("environment_signing", ("environment",), ("required", "signers", "gpg_keys", "changed_at")),
-    Table("environment", ("name",), ("version", "number", "policy", "changed_at", "release_approvals")),
+    Table(
+        "environment",
+        ("name",),
+        ("version", "number", "policy", "changed_at", "release_approvals", "action_approvals"),
+    ),
     Table(
         "environment_version",
         ("environment", "number"),
@@ -235,22 +239,35 @@ TABLES: tuple[Table, ...] = (
     Table("stream", ("name",), ("last", "trimmed")),
     Table("stream_record", ("stream", "number"), ("body", "at")),
     Table(
-        "run",
+        "job",
         ("id",),
         (
-            *("kind", "body", "made_by", "made_at", "state", "stopped_by", "ended_at", "nodes", "allowed", "changes"),
-            *("owner", "fence", "lease_until"),
+            *(
+                "kind",
+                "body",
+                "environment",
+                "action",
+                "made_by",
+                "made_at",
+                "state",
+                "stopped_by",
+                "ended_at",
+                "nodes",
+            ),
+            *("round", "changes", "owner", "fence", "wake_at"),
         ),
     ),
     Table(
-        "run_step",
-        ("run", "node"),
+        "attempt",
+        ("job", "task", "node", "n"),
         (
-            *("place", "batch", "state", "number", "due_at", "ordered_at", "began_at", "ended_at"),
+            *("is_newest", "place", "batch", "state", "reason", "number", "queued_at", "due_at", "allowed"),
+            *("ordered_at", "claimed_at", "claim", "instance", "tries", "looked_at", "picked_at", "ended_at", "late"),
             *("report", "message", "result", "seal"),
         ),
     ),
-    Table("run_output", ("run", "node", "first"), ("number", "lines", "size", "at")),
+    Table("job_output", ("job", "task", "node", "n", "first"), ("number", "lines", "size", "at")),
+    Table("node_lock", ("node",), ("job", "task", "n", "since")),
     Table(
         "approval_request",
         ("id",),
@@ -261,4 +278,14 @@ TABLES: tuple[Table, ...] = (
     ),
     Table("clock_mark", ("id",), ("at", "boot_id", "boot", "confirmed", "lowest_at", "corrected_at")),
     Table("approval_decision", ("request", "person"), ("approves", "token", "why", "decided_at")),
+    Table(
+        "action",
+        ("id",),
+        (
+            *("name", "kind", "body", "environment", "made_by", "token", "made_at", "state", "request", "approvals"),
+            *("event", "next_at", "ended_at", "message"),
+        ),
+    ),
+    Table("action_node", ("action", "place"), ("node", "seal")),
+    Table("action_due", ("action", "due_at", "node"), ("cause", "state", "count", "job", "message", "decided_at")),
 )

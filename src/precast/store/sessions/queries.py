@@ -190,6 +190,7 @@ RESUME = batch(
     WHERE session.node = input.node AND session.epoch = input.epoch AND session.server IS NULL
     """,
 )
+ALIVE = Query("sessions.alive", "SELECT id FROM server WHERE lease_until >= :now ORDER BY id")
 OWNERS = Query(
     "sessions.owners",
     "SELECT node, epoch, server FROM session WHERE node IN (SELECT value FROM json_each(:nodes))",

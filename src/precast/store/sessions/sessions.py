@@ -15,6 +15,8 @@ from precast.store.engine.query import Row, Transaction, Wake, json_list
 from precast.store.sessions import queries as queries
 from precast.store.sessions.machines import Machine, delete_node_machines
 
+# Topics: a node (prefix + name) has connected, or its session has changed otherwise.
+CONNECTED_PREFIX = "connected."
 # Rows that one statement reads.
 PAGE = 5000
 # No server takes a longer lease.
@@ -39,6 +41,7 @@ class PreviousSession(msgspec.Struct, frozen=True):
     disconnected_at: datetime | None
     held_at: datetime | None
     is_alive: bool
+    away_since: datetime | None = None  # None if it is connected, or never was
 
 
 class SessionStart(msgspec.Struct, frozen=True):
@@ -144,6 +147,7 @@ class Sessions:
             disconnected_at=from_optional_micros(ended),
             held_at=from_optional_micros(held),
             is_alive=server is not None and lease is not None and lease > self._now(),
+            away_since=_away_since(connected, ended, server, lease, self._now()),
         )
 
     def begin(self, start: SessionStart, epoch: int, lost: int) -> Transaction[None]:
@@ -323,6 +327,10 @@ class Sessions:
     async def list_servers(self, after: str = "", limit: int = 100) -> list[Server]:
         return await self._database.read(_list_servers, after, limit)
 
+    def list_alive(self) -> Transaction[list[str]]:
+        """List the ids of the servers whose lease is valid."""
+        return [server for (server,) in (yield queries.ALIVE(now=self._now()))]
+
     async def read_presence(self, node: str) -> Presence | None:
         """Read the presence of a node; None if it never connected."""
         return await self._database.read(self.find_presence, node)
@@ -349,8 +357,17 @@ class Sessions:
         yield queries.DELETE_SESSION(node=node)
 
 
+def _away_since(connected: int, ended: int | None, server: str | None, lease: int | None, now: int) -> datetime | None:
+    """Since when a node is away: its session has ended, or the lease of its server has."""
+    if server is None or ended is not None:
+        return from_optional_micros(ended)
+    if lease is None:  # the server is forgotten already
+        return from_micros(connected)
+    return None if lease > now else from_micros(lease)
+
+
 def connected_topic(node: str) -> str:
-    return f"connected.{node}"
+    return CONNECTED_PREFIX + node
 
 
 def _find_newer_epochs(since: datetime, limit: int) -> Transaction[dict[str, int]]:

@@ -25,6 +25,10 @@ class JobLimits(msgspec.Struct, frozen=True):
     away_s: Annotated[float, msgspec.Meta(ge=0, le=7 * 86_400)] = (
         0.0  # how long to wait for a disconnected node to connect
     )
+    canary: Amount | None = None  # the first batch, none of which may fail
+    per_minute: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None  # how many nodes may begin in a minute
+    tries: Annotated[int, msgspec.Meta(ge=1, le=1_000)] | None = None  # how often to look for a disconnected node
+    try_every_s: Seconds = 60.0
 
 
 class NewRunJob(msgspec.Struct, frozen=True):
@@ -62,17 +66,23 @@ class StepResult(msgspec.Struct, frozen=True, omit_defaults=True):
     code: int | None = None
     signal: int | None = None
     cut_bytes: int = 0
+    returned: str = ""  # the JSON that a task has returned
 
 
 class StepView(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="what", tag="step"):
-    """The step of one node: waiting, ordered, began; then done, failed, not-run, silent, away or left-out."""
+    """The step of one node, by an attempt. `wire.jobs.states` has the states and their reasons."""
 
     node: str
     state: str
     batch: int
-    ordered_at: datetime | None = None
-    began_at: datetime | None = None
+    attempt: int = 1  # the round of the job
+    reason: str | None = None
+    queued_at: datetime | None = None
+    ordered_at: datetime | None = None  # when it got its turn
+    claimed_at: datetime | None = None
+    picked_up_at: datetime | None = None
     ended_at: datetime | None = None
+    late: str | None = None  # the state that a result after the deadline has
     report: str | None = None
     message: str | None = None
     result: StepResult | None = None
@@ -90,14 +100,18 @@ class JobView(msgspec.Struct, frozen=True):
     """A job, and how many of its nodes are in each state."""
 
     id: str
-    kind: str  # apply, exec
-    state: str  # going, stopping, halting; then done, stopped, halted
+    kind: str  # apply, exec, facts, restart, reboot, release
+    state: str  # going, stopping, halting, aborting; then done, stopped, halted, aborted
+    environment: str | None  # None if its nodes are of several
+    action: str | None
     made_by: str
     made_at: datetime
     ended_at: datetime | None
     stopped_by: str | None
     nodes: int
-    counts: dict[str, int]
+    round: int
+    counts: dict[str, int]  # by state
+    reasons: dict[str, int]  # by state and reason
     limits: JobLimits
     mode: str | None = None
     tags: list[str] = []

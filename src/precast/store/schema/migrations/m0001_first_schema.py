@@ -2,6 +2,7 @@
 
 from precast.store.schema.migrations import Migration
 from precast.store.schema.migrations.first_schema import (
+    actions,
     approvals,
     catalogs,
     clocks,
@@ -32,6 +33,7 @@ MIGRATION = Migration(
         *reports.TABLES,
         *jobs.TABLES,
         *approvals.TABLES,
+        *actions.TABLES,
         *clocks.TABLES,
     ),
     expand_only={

@@ -41,7 +41,8 @@ TABLES = (
         number     {int} NOT NULL,
         policy     TEXT NOT NULL,        -- manual, automatic
         changed_at {int} NOT NULL,
-        release_approvals {int} NOT NULL DEFAULT 0    -- how many other people must approve a release
+        release_approvals {int} NOT NULL DEFAULT 0,   -- how many other people must approve a release
+        action_approvals  {int} NOT NULL DEFAULT 0    -- how many must approve an action that changes nodes
     ){strict}
     """,
     """

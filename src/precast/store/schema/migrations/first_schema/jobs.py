@@ -1,64 +1,92 @@
-"""Tables of jobs: what was ordered, one step for each node, and the output of commands."""
+"""Tables of jobs: what was ordered, the attempts on each node, the output of commands, and who may change a node."""
 
 TABLES = (
     """
-    CREATE TABLE run (
-        id          TEXT PRIMARY KEY,        -- also the id of its orders
-        kind        TEXT NOT NULL,           -- apply, exec
+    CREATE TABLE job (
+        id          TEXT PRIMARY KEY,
+        kind        TEXT NOT NULL,           -- apply, exec, facts, restart, reboot, release
         body        {bytes} NOT NULL,        -- JSON: what is ordered, and the limits
+        environment TEXT,                    -- NULL if its nodes are of several
+        action      TEXT,                    -- the action that has started it
         made_by     TEXT NOT NULL,
         made_at     {int} NOT NULL,
-        state       TEXT NOT NULL,           -- going, stopping, halting; then done, stopped, halted
+        state       TEXT NOT NULL,           -- going, stopping, halting, aborting; then done, stopped, halted, aborted
         stopped_by  TEXT,
         ended_at    {int},
         nodes       {int} NOT NULL,
-        allowed     {int} NOT NULL,          -- how long a node may take after it has begun
-        changes     {int} NOT NULL,          -- the highest change number given to a step or an output
+        round       {int} NOT NULL,          -- of its newest attempts
+        changes     {int} NOT NULL,          -- the highest change number given to an attempt or an output
         owner       TEXT,                    -- the server that drives the job
         fence       {int} NOT NULL,          -- incremented with each new owner
-        lease_until {int} NOT NULL
+        wake_at     {int} NOT NULL           -- when a server has to look at a job that none drives
     ){strict}
     """,
     """
-    CREATE TABLE run_step (
-        run         TEXT NOT NULL REFERENCES run (id),
+    CREATE TABLE attempt (
+        job         TEXT NOT NULL REFERENCES job (id),
+        task        {int} NOT NULL,
         node        TEXT NOT NULL,
+        n           {int} NOT NULL,          -- the round of the job
+        is_newest   {int} NOT NULL,          -- 1 if the step has no later attempt
         place       {int} NOT NULL,          -- position in the order in which nodes get their turn
         batch       {int} NOT NULL,
         state       TEXT NOT NULL,
+        reason      TEXT,
         number      {int},                   -- of its last change; NULL until the driver has seen that change
-        due_at      {int},                   -- when the wait for the node ends
-        ordered_at  {int},
-        began_at    {int},
+        queued_at   {int} NOT NULL,
+        due_at      {int},                   -- when the wait in the present state ends
+        allowed     {int} NOT NULL,          -- how long a node may take after it was picked up
+        ordered_at  {int},                   -- when the node got its turn; NULL if it has none
+        claimed_at  {int},
+        claim       {int},                   -- the number of the node's latest claim
+        instance    TEXT,                    -- the local store that has claimed
+        tries       {int} NOT NULL,          -- how often the node was looked for and was away
+        looked_at   {int},                   -- the last time
+        picked_at   {int},
         ended_at    {int},
+        late        TEXT,                    -- the state that a result after the deadline has
         report      TEXT,                    -- the id of the node's own run
         message     TEXT,
         result      TEXT,                    -- JSON
         seal        {bytes},                 -- the signer's seal of the command for this node
-        PRIMARY KEY (run, node)
+        PRIMARY KEY (job, task, node, n)
     ){strict}
     """,
     """
-    CREATE TABLE run_output (
-        run         TEXT NOT NULL REFERENCES run (id),
+    CREATE TABLE job_output (
+        job         TEXT NOT NULL REFERENCES job (id),
+        task        {int} NOT NULL,
         node        TEXT NOT NULL,
+        n           {int} NOT NULL,
         first       {int} NOT NULL,          -- the number of the first of these lines
-        number      {int},                   -- as in run_step
+        number      {int},                   -- as in attempt
         lines       {bytes} NOT NULL,        -- compressed JSON
         size        {int} NOT NULL,          -- uncompressed
         at          {int} NOT NULL,
-        PRIMARY KEY (run, node, first)
+        PRIMARY KEY (job, task, node, n, first)
     ){strict}
     """,
-    "CREATE INDEX run_open ON run (id) WHERE ended_at IS NULL",
-    "CREATE INDEX run_over ON run (ended_at, id) WHERE ended_at IS NOT NULL",
-    "CREATE INDEX run_step_waiting ON run_step (run, place) WHERE state = 'waiting'",
-    "CREATE INDEX run_step_due ON run_step (run, due_at) WHERE due_at IS NOT NULL",
-    "CREATE INDEX run_step_number ON run_step (run, number)",
-    "CREATE INDEX run_step_unseen ON run_step (run, node) WHERE number IS NULL",
-    "CREATE INDEX run_step_node ON run_step (node)",
-    "CREATE INDEX run_output_number ON run_output (run, number)",
-    "CREATE INDEX run_output_unseen ON run_output (run, node, first) WHERE number IS NULL",
-    "CREATE INDEX run_output_node ON run_output (node)",
+    """
+    CREATE TABLE node_lock (
+        node        TEXT PRIMARY KEY,
+        job         TEXT NOT NULL,           -- the attempt that may change the node
+        task        {int} NOT NULL,
+        n           {int} NOT NULL,
+        since       {int} NOT NULL
+    ){strict}
+    """,
+    "CREATE INDEX job_open ON job (id) WHERE ended_at IS NULL",
+    "CREATE INDEX job_unowned ON job (wake_at) WHERE ended_at IS NULL AND owner IS NULL",
+    "CREATE INDEX job_owned ON job (owner) WHERE ended_at IS NULL AND owner IS NOT NULL",
+    "CREATE INDEX job_over ON job (ended_at, id) WHERE ended_at IS NOT NULL",
+    "CREATE INDEX job_action ON job (action, id) WHERE action IS NOT NULL",
+    "CREATE INDEX attempt_due ON attempt (job, due_at) WHERE due_at IS NOT NULL",
+    "CREATE INDEX attempt_number ON attempt (job, number)",
+    "CREATE INDEX attempt_unseen ON attempt (job) WHERE number IS NULL",
+    "CREATE INDEX attempt_open ON attempt (node, queued_at) WHERE state IN ('QUEUED', 'PICKED_UP')",
+    "CREATE INDEX attempt_node ON attempt (node)",
+    "CREATE INDEX job_output_number ON job_output (job, number)",
+    "CREATE INDEX job_output_unseen ON job_output (job) WHERE number IS NULL",
+    "CREATE INDEX job_output_node ON job_output (node)",
 )
-POSTGRESQL = ("ALTER TABLE run_output ALTER COLUMN lines SET STORAGE EXTERNAL",)
+POSTGRESQL = ("ALTER TABLE job_output ALTER COLUMN lines SET STORAGE EXTERNAL",)

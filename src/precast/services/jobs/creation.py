@@ -1,0 +1,80 @@
+"""Creates jobs: a job is stored with the first attempts of all of its steps, in one transaction with its entry in the audit log."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from precast.services.jobs import issues
+from precast.services.jobs.requests import APPLY, EXEC, ONLY_TASK, RELEASE, JobRequest, assign_batches, why_away
+from precast.store.engine.query import Transaction
+from precast.store.identity.audit import AuditLog
+from precast.store.jobs.attempts import Attempts, NewAttempt
+from precast.store.jobs.jobs import JobRow, Jobs, NewJobRow
+from precast.store.sessions.sessions import Sessions
+from precast.wire.jobs import states
+
+MAX_OPEN = 100_000
+NAMES_SHOWN = 20
+
+
+class NewJob(NamedTuple):
+    """A job that is to be created. The nodes are in the order of their turns; the seals are those of a command, by node."""
+
+    id: str
+    kind: str
+    request: JobRequest
+    nodes: Sequence[str]
+    made_by: str
+    environment: str | None = None
+    action: str | None = None
+    seals: Mapping[str, bytes] = {}
+
+
+class JobCreation:
+    """Holds no state between calls."""
+
+    def __init__(self, jobs: Jobs, attempts: Attempts, sessions: Sessions, audit: AuditLog) -> None:
+        self._jobs, self._attempts, self._sessions, self._audit = jobs, attempts, sessions, audit
+
+    def create(self, new: NewJob) -> Transaction[JobRow]:
+        """Create a job. Raises UnavailableError RUN-004."""
+        count = yield from self._jobs.count_open()
+        if count >= MAX_OPEN:
+            raise issues.TOO_MANY_RUNS.error(count=count)
+        request = new.request
+        row = NewJobRow(new.id, new.kind, request.encode(), new.environment, new.action, new.made_by)
+        yield from self._jobs.create(row, len(new.nodes))
+        yield from self.add_round(new.id, 1, request, new.nodes, new.seals)
+        yield from self._audit_start(new)
+        job = yield from self._jobs.find(new.id)
+        assert job is not None, "it was just created"
+        return job
+
+    def add_round(
+        self, job: str, n: int, request: JobRequest, nodes: Sequence[str], seals: Mapping[str, bytes]
+    ) -> Transaction[None]:
+        """Add an attempt for each node. Nodes that are away are skipped at once, unless the request waits for them."""
+        waits = request.limits.away_s or request.limits.tries
+        present = set(nodes) if waits else (yield from self._sessions.filter_connected(nodes))
+        away = [node for node in nodes if node not in present]
+        held = yield from self._sessions.filter_held(away)
+        going = [node for node in nodes if node in present]
+        attempts = [
+            NewAttempt(ONLY_TASK, node, place, batch, seal=seals.get(node))
+            for place, (node, batch) in enumerate(zip(going, assign_batches(request.limits, len(going)), strict=True))
+        ]
+        attempts += [
+            NewAttempt(ONLY_TASK, node, len(going) + place, 0, states.SKIPPED, states.AWAY, why_away(node in held))
+            for place, node in enumerate(away)
+        ]
+        yield from self._attempts.add(job, n, request.allowed_s, attempts, request.until)
+
+    def _audit_start(self, new: NewJob) -> Transaction[None]:
+        names, request = new.nodes, new.request
+        target = names[0] if len(names) == 1 else f"{len(names)} nodes"
+        detail = {"run": new.id, "why": request.why, "nodes": list(names[:NAMES_SHOWN]), "count": len(names)}
+        if new.kind == EXEC:
+            yield from self._audit.add(new.made_by, "command.run", target, argv=request.argv, **detail)
+        elif new.kind in (APPLY, RELEASE):
+            yield from self._audit.add(new.made_by, "run.start", target, mode=request.mode, tags=request.tags, **detail)
+        else:
+            yield from self._audit.add(new.made_by, f"{new.kind}.order", target, **detail)

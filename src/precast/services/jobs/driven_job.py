@@ -1,0 +1,288 @@
+"""One job while a server drives it: its net in memory, and the transactions that move its attempts.
+
+A pass takes in what has changed, ends waits that are over, and gives turns. Each transaction begins with the fence, so a server that has
+lost the job can write nothing more. Turns and orders are written in one transaction, so no node is ordered twice and none is forgotten.
+Whatever goes wrong, the server drops the net and computes it again from the stored states.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from precast.services.clocks.guard import ClockGuard
+from precast.services.jobs.grants import Grants
+from precast.services.jobs.job_net import JobNet, StepKey
+from precast.services.jobs.order_bodies import make_order
+from precast.services.jobs.requests import decode_request, why_away
+from precast.services.jobs.turn_rate import TurnRate
+from precast.services.sessions.orders import OrderService
+from precast.store.engine.database import Database
+from precast.store.engine.query import Transaction
+from precast.store.jobs.attempts import AttemptKey, Attempts, Ending, StepState
+from precast.store.jobs.jobs import JobClaim, JobRow, Jobs
+from precast.store.sessions.sessions import Sessions
+from precast.wire.jobs import states
+
+# Turns that are given in one transaction.
+MAX_TURNS = 200
+# How often a server looks whether the nodes that have their turn and have not begun are still connected.
+LOOK_S = 2.0
+# How long nodes may take to end what they are told to end.
+ABORT_GRACE = timedelta(minutes=2)
+# A job in which nothing is due is looked at again after this time, whatever happens.
+LONGEST_REST = timedelta(days=1)
+
+
+class JobStores(NamedTuple):
+    """The stores and services that driving needs."""
+
+    database: Database
+    jobs: Jobs
+    attempts: Attempts
+    sessions: Sessions
+    orders: OrderService
+    grants: Grants
+    guard: ClockGuard
+
+
+class Intake(NamedTuple):
+    """What a pass has taken in: the job, the steps that changed, and whether there is more."""
+
+    job: JobRow
+    changed: list[StepState]
+    has_more: bool
+
+
+class JobLost(Exception):
+    """Another server drives the job, or it has ended."""
+
+
+class DrivenJob:
+    """A job that this server drives. `next_s` is the monotonic time of its next pass, unless an event comes before."""
+
+    def __init__(self, stores: JobStores, claim: JobClaim, job: JobRow, steps: Sequence[StepState]) -> None:
+        self._stores, self._claim = stores, claim
+        self._request = decode_request(job)
+        in_round = [step for step in steps if step.n == job.round]
+        self._net = JobNet(self._request.net_limits, in_round, is_going=job.state == states.GOING)
+        self._round = job.round
+        self._rate = TurnRate(self._request.limits.per_minute, stores.database.clock)
+        self._looked_s = float("-inf")
+        self._is_told = False
+        self.next_s: float | None = None
+
+    # Passes
+
+    async def advance(self) -> bool:
+        """Drive the job as far as it goes now; whether it is still to be driven. Raises JobLost."""
+        write = self._stores.database.write
+        while True:
+            intake = await write(self._take_in)
+            self._follow(intake.changed)
+            if intake.has_more:
+                continue
+            if self._net.is_over:
+                if await write(self._finish):
+                    return False
+                continue
+            if intake.job.state == states.GOING:
+                if await self._look_for_nodes() or await self._give_turns():
+                    continue
+                if self._net.is_halted:
+                    await write(self._halt)
+                    continue
+                if not self._net.running and not self._net.has_waiting and await write(self._rest):
+                    return False
+            self._plan_next()
+            return True
+
+    def return_nodes(self, nodes: Sequence[str]) -> bool:
+        """Nodes have connected; whether the job waits for any of them."""
+        return self._net.return_nodes(nodes)
+
+    def _follow(self, changed: Sequence[StepState]) -> None:
+        for step in changed:
+            if step.n == self._round and step.state not in states.OPEN_STATES:
+                self._net.end(StepKey(step.task, step.node), step.state)
+
+    def _plan_next(self) -> None:
+        """When the next pass is due by time alone."""
+        now_s = self._stores.database.clock.monotonic_s()
+        waits = [LOOK_S] if self._net.running else []
+        if self._net.has_waiting and (rate_s := self._rate.wait_s()) is not None:
+            waits.append(rate_s)
+        if self._net.away:
+            limits = self._request.limits
+            waits.append(limits.try_every_s if limits.tries else min(60.0, max(1.0, limits.away_s)))
+        self.next_s = now_s + min(waits) if waits else now_s + 60.0
+
+    # Taking in
+
+    def _take_in(self) -> Transaction[Intake]:
+        """End what has to end, number the changes, and return them."""
+        job = yield from self._lock()
+        if job.state != states.GOING:
+            yield from self._end_rest(job)
+        # A clock that jumped ends no wait that began before.
+        for ended in (yield from self._stores.attempts.expire(job.id, self._stores.guard.trusted_since)):
+            yield from self._stores.grants.end_wait(ended, "it did not begin in time")
+        last, changed, has_more = yield from self._stores.attempts.number_changes(job.id, job.changes)
+        if last != job.changes:
+            yield from self._stores.jobs.set_state(job.id, job.state, last, None)
+        return Intake(job, changed, has_more)
+
+    def _end_rest(self, job: JobRow) -> Transaction[None]:
+        """End the attempts of a job that is to end: nobody begins any more, and an abort also ends what was picked up."""
+        if job.state == states.HALTING:
+            ending = Ending(states.SKIPPED, states.HALTED, "too many others failed")
+        else:
+            verb = "aborted" if job.state == states.ABORTING else "stopped"
+            ending = Ending(states.CANCELLED, None, f"{verb} by {job.stopped_by}")
+        for ended in (yield from self._stores.attempts.end_queued(job.id, ending)):
+            yield from self._stores.grants.end_wait(ended, ending.message or "")
+        if job.state == states.ABORTING and not self._is_told:
+            for key in (yield from self._stores.attempts.list_picked_up(job.id)):
+                yield from self._stores.grants.abort(key, ending.message or "")
+            yield from self._stores.attempts.hurry(job.id, self._now() + ABORT_GRACE)
+            self._is_told = True
+
+    def _finish(self) -> Transaction[bool]:
+        """End the job; False if another transaction is writing a change, which the next pass sees."""
+        job = yield from self._lock()
+        if (yield from self._stores.attempts.has_unnumbered(job.id)):
+            return False
+        yield from self._stores.jobs.set_state(job.id, states.JOB_ENDS[job.state], job.changes, self._now())
+        return True
+
+    def _halt(self) -> Transaction[None]:
+        job = yield from self._lock()
+        if job.state == states.GOING:
+            yield from self._stores.jobs.set_state(job.id, states.HALTING, job.changes, None)
+
+    def _rest(self) -> Transaction[bool]:
+        """Let nobody drive the job: all it waits for is nodes that are away. False if one of them is back, or something has changed."""
+        job = yield from self._lock()
+        nodes = [key.node for key in self._net.away]
+        if (yield from self._stores.attempts.has_unnumbered(job.id)) or (
+            yield from self._stores.sessions.filter_connected(nodes)
+        ):
+            return False
+        wake_at = self._now() + LONGEST_REST
+        if (due_at := (yield from self._stores.attempts.find_next_due(job.id))) is not None:
+            wake_at = min(wake_at, due_at)
+        if self._request.limits.tries is not None:
+            wake_at = min(wake_at, self._now() + timedelta(seconds=self._request.limits.try_every_s))
+        yield from self._stores.jobs.rest(self._claim, wake_at)
+        return True
+
+    # Nodes that are away
+
+    async def _look_for_nodes(self) -> bool:
+        """Find nodes that left before they began, and nodes that are back; whether anything has changed."""
+        now_s = self._stores.database.clock.monotonic_s()
+        if now_s - self._looked_s < LOOK_S or not (self._net.running or self._net.away):
+            return False
+        self._looked_s = now_s
+        away = self._net.away
+        gone, back = await self._stores.database.write(self._look, away)
+        for key in gone:
+            self._net.postpone(StepKey(key.task, key.node))
+        return self._net.return_nodes(back) or bool(gone)
+
+    def _look(self, away: Sequence[StepKey]) -> Transaction[tuple[list[AttemptKey], set[str]]]:
+        job = yield from self._lock()
+        unclaimed = yield from self._stores.attempts.list_unclaimed(job.id)
+        nodes = [key.node for key in unclaimed] + [key.node for key in away]
+        connected = yield from self._stores.sessions.filter_connected(nodes)
+        gone = []
+        for key in unclaimed:
+            if key.node not in connected and (yield from self._stores.attempts.take_turn_back(key)):
+                gone.append(key)  # noqa: PERF401 - a comprehension cannot yield
+        still_away = [AttemptKey(job.id, *key, self._round) for key in away if key.node not in connected]
+        tries = self._request.limits.tries is not None
+        for key in [*gone, *(still_away if tries else [])]:
+            yield from self._note_away(job, key)
+        return gone, {key.node for key in away} & connected
+
+    def _note_away(self, job: JobRow, key: AttemptKey) -> Transaction[None]:
+        """Wait for a node that is away as the request has it: until a time, a number of tries, or not at all."""
+        limits, attempts = self._request.limits, self._stores.attempts
+        if not limits.away_s and limits.tries is None:
+            held = yield from self._stores.sessions.filter_held([key.node])
+            ending = Ending(states.SKIPPED, states.AWAY, why_away(bool(held)))
+            yield from attempts.end(key, states.QUEUED, ending)
+            return
+        until = self._request.until
+        if limits.away_s:
+            wait_until = job.made_at + timedelta(seconds=limits.away_s)
+            until = wait_until if until is None else min(until, wait_until)
+        tries = yield from attempts.look_again(key, until, limits.try_every_s if limits.tries else 0.0)
+        if limits.tries is not None and tries >= limits.tries:
+            times = "once" if tries == 1 else f"{tries} times"
+            ending = Ending(states.FAILED, states.UNREACHABLE, f"it was looked for {times} and was never connected")
+            yield from attempts.end(key, states.QUEUED, ending)
+
+    # Turns
+
+    async def _give_turns(self) -> bool:
+        """Give the turns that the net allows now; whether there were any."""
+        self._net_rate()
+        chosen: list[StepKey] = []
+        while len(chosen) < MAX_TURNS and (key := self._net.start_next()) is not None:
+            chosen.append(key)
+        if not chosen:
+            return False
+        for key in await self._stores.database.write(self._order, chosen):
+            self._net.postpone(key)
+        return True
+
+    def _net_rate(self) -> None:
+        if self._request.limits.per_minute is not None:
+            self._net.add_rate(self._rate.take_new())
+
+    def _order(self, chosen: Sequence[StepKey]) -> Transaction[list[StepKey]]:
+        """Give turns and post orders; returns the steps whose nodes are away."""
+        job = yield from self._lock()
+        connected = yield from self._stores.sessions.filter_connected([key.node for key in chosen])
+        away = []
+        for step in sorted(chosen, key=lambda step: step.node):
+            key = AttemptKey(job.id, step.task, step.node, self._round)
+            if step.node not in connected:
+                yield from self._note_away(job, key)
+                away.append(step)
+            else:
+                yield from self._order_node(job, key)
+        return away
+
+    def _order_node(self, job: JobRow, key: AttemptKey) -> Transaction[None]:
+        stores, request, now = self._stores, self._request, self._now()
+        if not (yield from stores.orders.has_room(key.node)):
+            ending = Ending(states.SKIPPED, states.AWAY, "too many orders wait for it already")
+            yield from stores.attempts.end(key, states.QUEUED, ending)
+            return
+        if request.sealed_until is not None and request.sealed_until <= now:
+            late = f"the command had to begin before {request.sealed_until:%Y-%m-%d %H:%M:%SZ}"
+            yield from stores.attempts.end(key, states.QUEUED, Ending(states.EXPIRED, None, late))
+            return
+        due_at = _earliest(now + timedelta(seconds=request.limits.begin_s), request.until)
+        turn = yield from stores.attempts.give_turn(key, due_at)
+        if turn is None:
+            return  # it was cancelled, or the node was purged in the meantime
+        if turn.claim is not None:
+            yield from stores.grants.grant(key, turn.claim)
+            return
+        order = make_order(job, request, key, now, due_at, turn.seal)
+        yield from stores.orders.post(key.node, order.kind, order.body)
+
+    def _lock(self) -> Transaction[JobRow]:
+        job = yield from self._stores.jobs.lock(self._claim)
+        if job is None or job.round != self._round:
+            raise JobLost
+        return job
+
+    def _now(self) -> datetime:
+        return self._stores.database.clock.now()
+
+
+def _earliest(at: datetime, limit: datetime | None) -> datetime:
+    return at if limit is None else min(at, limit)

@@ -1,0 +1,66 @@
+"""Jobs and their steps as people see them."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from precast.services.jobs.requests import APPLY, RELEASE, decode_request
+from precast.store.jobs.attempts import AttemptRow, OutputRow
+from precast.store.jobs.jobs import JobRow
+from precast.wire.jobs.orders import OutputLine
+from precast.wire.jobs.views import JobView, OutputView, StepResult, StepView
+
+
+def view_job(job: JobRow, counts: Mapping[tuple[str, str], int]) -> JobView:
+    """A job, with the number of its steps by state and by state and reason."""
+    request = decode_request(job)
+    by_state: dict[str, int] = {}
+    reasons: dict[str, int] = {}
+    for (state, reason), count in sorted(counts.items()):
+        by_state[state] = by_state.get(state, 0) + count
+        if reason:
+            reasons[f"{state}({reason})"] = count
+    return JobView(
+        id=job.id,
+        kind=job.kind,
+        state=job.state,
+        environment=job.environment,
+        action=job.action,
+        made_by=job.made_by,
+        made_at=job.made_at,
+        ended_at=job.ended_at,
+        stopped_by=job.stopped_by,
+        nodes=job.nodes,
+        round=job.round,
+        counts=by_state,
+        reasons=reasons,
+        limits=request.limits,
+        mode=request.mode if job.kind in (APPLY, RELEASE) else None,
+        tags=request.tags,
+        argv=request.argv,
+        why=request.why,
+    )
+
+
+def view_step(attempt: AttemptRow) -> StepView:
+    """A step by one of its attempts."""
+    return StepView(
+        node=attempt.node,
+        state=attempt.state,
+        batch=attempt.batch,
+        attempt=attempt.n,
+        reason=attempt.reason,
+        queued_at=attempt.queued_at,
+        ordered_at=attempt.ordered_at,
+        claimed_at=attempt.claimed_at,
+        picked_up_at=attempt.picked_at,
+        ended_at=attempt.ended_at,
+        late=attempt.late,
+        report=attempt.report,
+        message=attempt.message,
+        result=None if attempt.result is None else msgspec.json.decode(attempt.result, type=StepResult),
+    )
+
+
+def view_output(output: OutputRow) -> OutputView:
+    return OutputView(output.node, output.first, msgspec.json.decode(output.lines, type=list[OutputLine]))

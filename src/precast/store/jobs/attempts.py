@@ -1,0 +1,396 @@
+"""The attempts of a job on its nodes, and the output of commands.
+
+An attempt moves only as `wire.jobs.states` has it: every update names the state it starts from. The driver numbers the changes while it
+has locked the job's row, so a viewer that has seen everything through 17 never misses an 18.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from precast.base.clock import from_micros, from_optional_micros, to_micros
+from precast.store.engine.compression import compress, decompress
+from precast.store.engine.database import Database
+from precast.store.engine.query import Row, Transaction, Wake, json_list
+from precast.store.jobs import queries as queries
+from precast.store.jobs.jobs import DUE_TOPIC, MOVED_PREFIX
+from precast.wire.jobs import states
+
+# How many changes a driver numbers in one transaction, so that other writers are not delayed.
+PAGE = 1_000
+# The most output that is stored of one node's command, whatever the node sends: more than an order can ask for.
+OUTPUT_BYTES = 4 * 1024 * 1024
+
+
+class AttemptKey(NamedTuple):
+    """Names an attempt."""
+
+    job: str
+    task: int
+    node: str
+    n: int
+
+
+class AttemptRow(msgspec.Struct, frozen=True):
+    """An attempt as it is stored."""
+
+    task: int
+    node: str
+    n: int
+    batch: int
+    state: str
+    reason: str | None
+    number: int | None
+    queued_at: datetime
+    ordered_at: datetime | None
+    claimed_at: datetime | None
+    picked_at: datetime | None
+    ended_at: datetime | None
+    late: str | None
+    report: str | None
+    message: str | None
+    result: str | None
+
+
+class StepState(NamedTuple):
+    """A step by its newest attempt, as the driver needs it."""
+
+    task: int
+    node: str
+    n: int
+    place: int
+    batch: int
+    state: str
+    reason: str | None
+    has_turn: bool
+    is_claimed: bool
+    tries: int  # how often its node was away when it was looked for
+
+
+class OutputRow(NamedTuple):
+    """Lines of a node's command, as JSON."""
+
+    node: str
+    first: int
+    number: int
+    lines: bytes
+
+
+class NewAttempt(NamedTuple):
+    """A new attempt: queued, or ended already. The attempt of a command has the signer's seal."""
+
+    task: int
+    node: str
+    place: int
+    batch: int
+    state: str = states.QUEUED
+    reason: str | None = None
+    message: str | None = None
+    seal: bytes | None = None
+
+
+class Turn(NamedTuple):
+    """The turn that an attempt was given: the node's latest claim if there was one, and the seal of its command."""
+
+    claim: int | None
+    seal: bytes | None
+
+
+class ClaimedAttempt(NamedTuple):
+    """An attempt that a node claims, as it is stored."""
+
+    state: str
+    reason: str | None
+    has_turn: bool
+    due_at: datetime | None
+    claim: int | None
+    instance: str | None
+
+
+class EndedWait(NamedTuple):
+    """An attempt that was ended by its driver: the claim that waits for an answer, and whether it held the node's lock."""
+
+    key: AttemptKey
+    claim: int | None
+    was_picked_up: bool
+
+
+class Ending(NamedTuple):
+    """How an attempt ended."""
+
+    state: str
+    reason: str | None = None
+    message: str | None = None
+    report: str | None = None
+    result: str | None = None
+
+
+class Attempts:
+    """The attempts of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def _now(self) -> int:
+        return to_micros(self._database.clock.now())
+
+    # Creating and reading
+
+    def add(
+        self, job: str, n: int, allowed_s: float, attempts: Sequence[NewAttempt], until: datetime | None = None
+    ) -> Transaction[None]:
+        """Add the attempts of a round, which expire at `until`; earlier ones of the same steps are no longer the newest."""
+        now, due_at = self._now(), None if until is None else to_micros(until)
+        if n > 1:
+            yield queries.MAKE_OLD.many(
+                {"job": job, "task": attempt.task, "node": attempt.node, "n": n} for attempt in attempts
+            )
+        yield queries.ADD_ATTEMPT.many(
+            {
+                "job": job,
+                "task": attempt.task,
+                "node": attempt.node,
+                "n": n,
+                "place": attempt.place,
+                "batch": attempt.batch,
+                "state": attempt.state,
+                "reason": attempt.reason,
+                "now": now,
+                "due_at": due_at if attempt.state == states.QUEUED else None,
+                "allowed": int(allowed_s * 1e6),
+                "ended_at": None if attempt.state == states.QUEUED else now,
+                "message": attempt.message,
+                "seal": attempt.seal,
+            }
+            for attempt in attempts
+        )
+
+    def count(self, job: str) -> Transaction[dict[tuple[str, str], int]]:
+        """Count the steps by state and reason."""
+        return {(state, reason): count for state, reason, count in (yield queries.COUNTS(job=job))}
+
+    def list_states(self, job: str) -> Transaction[list[StepState]]:
+        """List all steps in the order of their turns."""
+        return [_state(row) for row in (yield queries.STATES(job=job))]
+
+    def list_steps(self, job: str, after: str, limit: int) -> Transaction[list[AttemptRow]]:
+        """List the newest attempts by node, after a node."""
+        return [_attempt(row) for row in (yield queries.STEPS(job=job, after_node=after, limit=limit))]
+
+    def list_of_node(self, job: str, node: str) -> Transaction[list[AttemptRow]]:
+        """List all attempts of a job on a node."""
+        return [_attempt(row) for row in (yield queries.ATTEMPTS_OF(job=job, node=node))]
+
+    def list_changes(self, job: str, after: int, limit: int) -> Transaction[tuple[list[AttemptRow], list[OutputRow]]]:
+        """List the attempts and outputs that changed after a number: at most `limit` of each, by number."""
+        steps = [_attempt(row) for row in (yield queries.STEPS_AFTER(job=job, number=after, limit=limit))]
+        rows = yield queries.OUTPUT_AFTER(job=job, number=after, limit=limit)
+        return steps, [OutputRow(node, first, number, decompress(lines)) for node, first, number, lines in rows]
+
+    # Turns
+
+    def give_turn(self, key: AttemptKey, due_at: datetime) -> Transaction[Turn | None]:
+        """Give a queued attempt its turn: it must be picked up before a time. None if it is not queued, or has its turn."""
+        rows = yield queries.GIVE_TURN(**key._asdict(), due_at=to_micros(due_at), now=self._now())
+        if not rows:
+            return None
+        claim, _, seal = rows[0]
+        return Turn(claim, None if seal is None else bytes(seal))
+
+    def take_turn_back(self, key: AttemptKey) -> Transaction[bool]:
+        """Take the turn of an attempt that was not picked up; False if it was."""
+        return bool((yield queries.TAKE_TURN_BACK(**key._asdict())))
+
+    def wait_for_lock(self, key: AttemptKey) -> Transaction[None]:
+        """Let an attempt that has its turn and is claimed wait until the node's lock is free."""
+        yield queries.WAIT_FOR_LOCK(**key._asdict())
+
+    def look_again(self, key: AttemptKey, due_at: datetime | None, every_s: float = 0.0) -> Transaction[int]:
+        """Note that the node of a queued attempt is away, and until when it is waited for.
+
+        Returns how often it was looked for; 0 if that was less than `every_s` ago, or the attempt is not queued.
+        """
+        now, due = self._now(), None if due_at is None else to_micros(due_at)
+        rows = yield queries.LOOK_AGAIN(**key._asdict(), due_at=due, now=now, looked_before=now - int(every_s * 1e6))
+        return int(rows[0][0]) if rows else 0
+
+    def list_unclaimed(self, job: str) -> Transaction[list[AttemptKey]]:
+        """List the attempts that have their turn and are not picked up."""
+        return [AttemptKey(job, *row) for row in (yield queries.UNCLAIMED(job=job))]
+
+    def list_picked_up(self, job: str) -> Transaction[list[AttemptKey]]:
+        return [AttemptKey(job, *row) for row in (yield queries.PICKED(job=job))]
+
+    # Claims
+
+    def find_claimed(self, key: AttemptKey) -> Transaction[ClaimedAttempt | None]:
+        """Find an attempt and lock it until the commit."""
+        rows = yield queries.FIND(**key._asdict())
+        if not rows:
+            return None
+        state, reason, ordered, due, claim, instance = rows[0]
+        return ClaimedAttempt(state, reason, ordered is not None, from_optional_micros(due), claim, instance)
+
+    def note_claim(self, key: AttemptKey, claim: int, instance: str) -> Transaction[None]:
+        yield queries.NOTE_CLAIM(**key._asdict(), claim=claim, instance=instance, now=self._now())
+
+    def pick_up(self, key: AttemptKey) -> Transaction[bool]:
+        """Move a queued attempt to PICKED_UP; False if it is not queued."""
+        rows = yield queries.PICK_UP(**key._asdict(), now=self._now())
+        if rows:
+            yield Wake(MOVED_PREFIX + key.job)
+        return bool(rows)
+
+    def find_next_claim(self, node: str) -> Transaction[tuple[AttemptKey, int] | None]:
+        """The claimed attempt that is next to change a node, with the number of its claim."""
+        rows = yield queries.NEXT_CLAIM(node=node, now=self._now())
+        if not rows:
+            return None
+        job, task, n, claim = rows[0]
+        return AttemptKey(job, task, node, n), claim
+
+    # Results
+
+    def note_report(self, key: AttemptKey, report: str) -> Transaction[None]:
+        """Note the id of the node's own run."""
+        if (yield queries.NOTE_REPORT(**key._asdict(), report=report)):
+            yield Wake(MOVED_PREFIX + key.job)
+
+    def end(self, key: AttemptKey, before: str, ending: Ending) -> Transaction[bool]:
+        """End an attempt that is in the state `before`; False if it is not. A result after the deadline is stored beside the state."""
+        values = {**key._asdict(), "message": ending.message, "report": ending.report, "result": ending.result}
+        rows = yield queries.END(**values, state=ending.state, reason=ending.reason, before=before, now=self._now())
+        if not rows and not (yield queries.ADD_LATE(**values, late=ending.state)):
+            return False
+        yield Wake(MOVED_PREFIX + key.job)
+        return bool(rows)
+
+    def add_output(self, key: AttemptKey, first: int, lines: bytes) -> Transaction[None]:
+        """Add output of a command whose attempt is open; other output is dropped."""
+        rows = yield queries.ADD_OUTPUT(
+            **key._asdict(), first=first, lines=compress(lines), size=len(lines), most=OUTPUT_BYTES, now=self._now()
+        )
+        if rows:
+            yield Wake(MOVED_PREFIX + key.job)
+
+    # Ends by the driver
+
+    def end_queued(self, job: str, ending: Ending) -> Transaction[list[EndedWait]]:
+        """End all attempts that no node has picked up."""
+        rows = yield queries.END_QUEUED(
+            job=job, state=ending.state, reason=ending.reason, message=ending.message, now=self._now()
+        )
+        return [EndedWait(AttemptKey(job, task, node, n), claim, False) for task, node, n, claim in rows]
+
+    def expire(self, job: str, since: datetime | None = None) -> Transaction[list[EndedWait]]:
+        """End the attempts whose wait is over, of waits that began after `since`."""
+        start = 0 if since is None else to_micros(since)
+        rows = yield queries.EXPIRE(job=job, now=self._now(), since=start)
+        return [
+            EndedWait(AttemptKey(job, task, node, n), claim, reason == states.LOST)
+            for task, node, n, claim, reason in rows
+        ]
+
+    def hurry(self, job: str, due_at: datetime) -> Transaction[None]:
+        """Wait no longer than until a time for what was picked up."""
+        yield queries.HURRY(job=job, due_at=to_micros(due_at))
+
+    def find_next_due(self, job: str) -> Transaction[datetime | None]:
+        """When the next wait of a job is over."""
+        ((at,),) = yield queries.NEXT_DUE(job=job)
+        return from_optional_micros(at)
+
+    # Changes
+
+    def number_changes(self, job: str, last: int) -> Transaction[tuple[int, list[StepState], bool]]:
+        """Number the changes, the output of a command before its end.
+
+        Returns the last number, the steps that changed, and whether there are more changes.
+        """
+        # In this order: output that is committed together with an attempt's end is visible once the end is.
+        unseen = yield queries.UNSEEN(job=job, limit=PAGE)
+        output = yield queries.UNSEEN_OUTPUT(job=job, limit=PAGE)
+        yield queries.NUMBER_OUTPUT.many(
+            {"job": job, "task": task, "node": node, "n": n, "first": first, "change": number}
+            for number, (task, node, n, first) in enumerate(output, last + 1)
+        )
+        last += len(output)
+        if len(output) == PAGE:
+            return last, [], True
+        changed = [_state(row[:-1]) for row in unseen]
+        yield queries.NUMBER.many(
+            {"job": job, "task": step.task, "node": step.node, "n": step.n, "change": number}
+            for number, step in enumerate(changed, last + 1)
+        )
+        newest = [step for step, row in zip(changed, unseen, strict=True) if row[-1]]
+        return last + len(changed), newest, len(changed) == PAGE
+
+    def has_unnumbered(self, job: str) -> Transaction[bool]:
+        """Whether a change has no number yet."""
+        return bool((yield queries.HAS_UNSEEN(job=job)))
+
+    # Nodes
+
+    def list_jobs_waiting_for(self, nodes: Sequence[str]) -> Transaction[list[str]]:
+        """List the jobs that have queued attempts on any of these nodes."""
+        return [job for (job,) in (yield queries.OPEN_OF_NODES(nodes=json_list(nodes)))]
+
+
+def purge_node_attempts(node: str, now: datetime) -> Transaction[None]:
+    """End the open attempts of a purged node, and delete what it has reported. Its attempts stay, with their states."""
+    at = to_micros(now)
+    jobs = {job for (job,) in (yield queries.PURGE_NODE(node=node, now=at))}
+    yield queries.UNLOCK_PURGED(node=node)
+    yield queries.DELETE_NODE_OUTPUT(node=node)
+    yield queries.FORGET_NODE(node=node)
+    for job in sorted(jobs):
+        yield queries.WAKE(job=job, now=at)
+        yield Wake(MOVED_PREFIX + job)
+    if jobs:
+        yield Wake(DUE_TOPIC)
+
+
+def _state(row: Row) -> StepState:
+    task, node, n, place, batch, state, reason, ordered, claim, tries = row
+    return StepState(task, node, n, place, batch, state, reason, ordered is not None, claim is not None, tries)
+
+
+def _attempt(row: Row) -> AttemptRow:
+    (
+        task,
+        node,
+        n,
+        batch,
+        state,
+        reason,
+        number,
+        queued,
+        ordered,
+        claimed,
+        picked,
+        ended,
+        late,
+        report,
+        message,
+        result,
+    ) = row
+    return AttemptRow(
+        task=task,
+        node=node,
+        n=n,
+        batch=batch,
+        state=state,
+        reason=reason,
+        number=number,
+        queued_at=from_micros(queued),
+        ordered_at=from_optional_micros(ordered),
+        claimed_at=from_optional_micros(claimed),
+        picked_at=from_optional_micros(picked),
+        ended_at=from_optional_micros(ended),
+        late=late,
+        report=report,
+        message=message,
+        result=result,
+    )

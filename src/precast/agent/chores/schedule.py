@@ -18,7 +18,6 @@ from precast.base.clock import Clock
 CHECK_S = 30.0
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NOW = timedelta(0)
 
 
 class Rhythm(NamedTuple):
@@ -43,7 +42,7 @@ class Timetable:
         self._read_name, self._read_rhythm, self._read_last_at = read_name, read_rhythm, read_last_at
         self._slots: tuple[str, Rhythm] | None = None  # None before the first question
         # By monotonic time: one of the slots, when the work is due, and when it last began.
-        self._slot = self._due = self._begun = _NOW
+        self._slot = self._due = self._begun = timedelta(0)
         self._last_at: datetime | None = None
 
     def left(self) -> timedelta:

@@ -5,11 +5,13 @@ from precast.api.catalogs.catalogs import CatalogsApi
 from precast.api.catalogs.origins import OriginsApi
 from precast.api.catalogs.releases import ReleasesApi
 from precast.api.query import QueriesApi
+from precast.app.actions import build_approved_actions
 from precast.app.server_facts import read_server_facts
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import build_audit_log, build_target_service
 from precast.base.ids import TimeOrderedIds
-from precast.services.approvals.approvals import ApprovalService, RequestBook
+from precast.services.actions.approved_actions import ACTION
+from precast.services.approvals.approvals import ApprovalService, ApprovedAction, RequestBook
 from precast.services.catalogs.approved_releases import RELEASE, ApprovedReleases
 from precast.services.catalogs.downloads import CatalogDownloads
 from precast.services.catalogs.origins import OriginService
@@ -74,9 +76,12 @@ def build_releases_api(database: Database) -> ReleasesApi:
 
 def build_approvals_api(database: Database) -> ApprovalsApi:
     """The API of requests; each kind of request has the code that carries it out."""
-    actions = {RELEASE: _build_approved_releases(database)}
+    performers: dict[str, ApprovedAction] = {
+        RELEASE: _build_approved_releases(database),
+        ACTION: build_approved_actions(database),
+    }
     audit = build_audit_log(database)
-    return ApprovalsApi(ApprovalService(database, Approvals(), Tokens(database), audit, actions))
+    return ApprovalsApi(ApprovalService(database, Approvals(), Tokens(database), audit, performers))
 
 
 def _build_approved_releases(database: Database) -> ApprovedReleases:

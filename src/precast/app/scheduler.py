@@ -1,10 +1,11 @@
-"""The role scheduler: periodic work, and the work that hooks, returners and jobs have queued."""
+"""The role scheduler: periodic work, actions, and the work that hooks, returners and jobs have queued."""
 
 from functools import partial
 
+from precast.app.actions import build_action_scheduler
 from precast.app.classification import build_classification
 from precast.app.environments import build_environment_components
-from precast.app.jobs import build_run_driver
+from precast.app.jobs import build_job_driver
 from precast.app.reports import build_report_retention, build_returner_service
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import BackgroundTask
@@ -12,6 +13,7 @@ from precast.services.catalogs.pruning import CatalogPruner, Retention
 from precast.services.clocks.guard import ClockGuard
 from precast.services.code.content_collection import ContentCollector
 from precast.services.facts.retention import FactRetention
+from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.code.blobs import Blobs
 from precast.store.code.environments import Environments
@@ -21,9 +23,12 @@ from precast.store.traces import Traces
 
 
 def scheduler_tasks(
-    database: Database, settings: ServerSettings, server_id: str, guard: ClockGuard
+    database: Database, settings: ServerSettings, server_id: str, guard: ClockGuard, lag: IntakeLag | None
 ) -> list[BackgroundTask]:
-    """The background tasks of the role. Raises InputError ENV-024 or REPORT-004 if hooks or returners are invalid."""
+    """The background tasks of the role. `lag` is that of a process to which nodes connect.
+
+    Raises InputError ENV-024 or REPORT-004 if hooks or returners are invalid.
+    """
     classification, environments = (
         build_classification(database, settings),
         build_environment_components(database, settings),
@@ -37,7 +42,9 @@ def scheduler_tasks(
     ]
     returners, names = build_returner_service(database, settings)
     tasks += [partial(returners.run, name, server_id) for name in names]
-    tasks.append(lambda: build_run_driver(database, guard).run(server_id))
+    driver = build_job_driver(database, guard, lag or IntakeLag(database.clock.monotonic_s))
+    tasks.append(lambda: driver.run(server_id))
+    tasks.append(lambda: build_action_scheduler(database, guard).run())
     if settings.hooks is not None:
         tasks.append(lambda: environments.hooks.run(server_id))
     if (enc := classification.enc) is not None:

@@ -25,8 +25,8 @@ from precast.wire.code.environments import (
     MissingAnswer,
     MissingBody,
     ReceivedAnswer,
-    ReleaseApprovalsBody,
     ReleasePolicyBody,
+    RequiredApprovalsBody,
     VersionRollback,
 )
 from precast.wire.code.signing import SigningBody, SigningView
@@ -165,13 +165,13 @@ class EnvironmentsApi:
         "POST",
         f"{_PATH}/approvals",
         _ADMIN,
-        "Set how many other people must approve a release in this environment",
+        "Set how many other people must approve a release, or an action, in this environment",
         EnvironmentRow,
-        body=ReleaseApprovalsBody,
+        body=RequiredApprovalsBody,
         errors=(issues.BAD_APPROVALS, issues.NO_ENVIRONMENT, issues.APPROVALS_AND_AUTOMATIC),
     )
-    async def set_release_approvals(self, call: Call) -> EnvironmentRow:
-        return await self._environments.set_release_approvals(call.path["environment"], call.body.count, call.actor)
+    async def set_required_approvals(self, call: Call) -> EnvironmentRow:
+        return await self._environments.set_required_approvals(call.path["environment"], call.body, call.actor)
 
     @route(
         "GET",

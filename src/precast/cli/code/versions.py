@@ -19,8 +19,8 @@ from precast.wire.code.environments import (
     EnvironmentView,
     FileChange,
     FileRow,
-    ReleaseApprovalsBody,
     ReleasePolicyBody,
+    RequiredApprovalsBody,
     VersionRollback,
     VersionRow,
 )
@@ -63,9 +63,16 @@ def configure(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     policy = add("policy", _set_policy, "set whether compiled catalogs are released by hand or automatically")
     policy.add_argument("environment", metavar="NAME")
     policy.add_argument("policy", metavar="manual|automatic", choices=["manual", "automatic"])
-    approvals = add("approvals", _set_approvals, "set how many other people must approve a release")
+    approvals = add("approvals", _set_approvals, "set how many other people must approve a release or an action")
     approvals.add_argument("environment", metavar="NAME")
-    approvals.add_argument("count", metavar="COUNT", type=int, help="0: a release needs no approval")
+    approvals.add_argument("count", metavar="COUNT", type=int, help="0: no approval is needed")
+    approvals.add_argument(
+        "--for",
+        dest="subject",
+        choices=["releases", "actions"],
+        default="releases",
+        help="what needs the approvals: releases (default), or actions that change nodes",
+    )
 
 
 def _path(args: argparse.Namespace) -> str:
@@ -97,7 +104,9 @@ def _show(args: argparse.Namespace) -> int:
         return 0
     print(f"{view.name}: {view.files} files, {view.size} bytes; compiled catalogs are released by policy {view.policy}")
     if view.release_approvals:
-        print(_approvals_text(view.release_approvals))
+        print(_approvals_text("a release", view.release_approvals))
+    if view.action_approvals:
+        print(_approvals_text("an action that changes nodes", view.action_approvals))
     print()
     rows = [("*" if row.number == view.current.number else "", *_cells(row)) for row in view.versions]
     print_table(["", "NUMBER", "VERSION", "DEPLOYED", "BY", "SOURCE"], rows)
@@ -194,18 +203,22 @@ def _text_of(path: Path | None) -> str:
 
 
 def _set_approvals(args: argparse.Namespace) -> int:
-    row = connect(args).ask("POST", f"{_path(args)}/approvals", EnvironmentRow, ReleaseApprovalsBody(args.count))
+    row = connect(args).ask(
+        "POST", f"{_path(args)}/approvals", EnvironmentRow, RequiredApprovalsBody(args.count, args.subject)
+    )
     if args.json:
         print_json(msgspec.to_builtins(row))
     else:
-        print(f"{row.name}: {_approvals_text(row.release_approvals)}")
+        is_action = args.subject == "actions"
+        what = "an action that changes nodes" if is_action else "a release"
+        print(f"{row.name}: {_approvals_text(what, row.action_approvals if is_action else row.release_approvals)}")
     return 0
 
 
-def _approvals_text(count: int) -> str:
+def _approvals_text(what: str, count: int) -> str:
     if not count:
-        return "a release needs no approval"
-    return f"a release needs the approval of {count} other {'person' if count == 1 else 'people'}"
+        return f"{what} needs no approval"
+    return f"{what} needs the approval of {count} other {'person' if count == 1 else 'people'}"
 
 
 def _set_policy(args: argparse.Namespace) -> int:

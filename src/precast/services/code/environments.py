@@ -39,6 +39,7 @@ from precast.wire.code.environments import (
     EnvironmentView,
     FileChange,
     FileRow,
+    RequiredApprovalsBody,
     VersionRollback,
     VersionRow,
 )
@@ -88,8 +89,8 @@ class EnvironmentService:
         size = sum(file.size for file in tree.files.values())
         rows = [_version_row(version) for version in versions]
         current = _version_row(environment.current)
-        approvals = environment.release_approvals
-        return EnvironmentView(name, environment.policy, current, len(tree.files), size, rows, approvals)
+        approvals = environment.release_approvals, environment.action_approvals
+        return EnvironmentView(name, environment.policy, current, len(tree.files), size, rows, *approvals)
 
     async def deploy(
         self, name: str, body: DeployBody, actor: str, readable: Sequence[str], signer: Signer | None = None
@@ -150,14 +151,15 @@ class EnvironmentService:
             raise issues.BAD_POLICY.error(policy=repr(policy[:80]))
         return _row(await self._database.write(self._set_policy, name, policy, actor))
 
-    async def set_release_approvals(self, name: str, count: int, actor: str) -> EnvironmentRow:
-        """Set how many other people must approve a release.
+    async def set_required_approvals(self, name: str, body: RequiredApprovalsBody, actor: str) -> EnvironmentRow:
+        """Set how many other people must approve a release, or an action that changes nodes.
 
         Raises InputError ENV-026, NotFoundError ENV-005, ConflictError ENV-027 while releases are automatic.
         """
-        if not 0 <= count <= MAX_APPROVALS:
-            raise issues.BAD_APPROVALS.error(count=count, most=MAX_APPROVALS)
-        return _row(await self._database.write(self._set_release_approvals, name, count, actor))
+        if not 0 <= body.count <= MAX_APPROVALS:
+            raise issues.BAD_APPROVALS.error(count=body.count, most=MAX_APPROVALS)
+        change = self._set_action_approvals if body.subject == "actions" else self._set_release_approvals
+        return _row(await self._database.write(change, name, body.count, actor))
 
     async def compare(self, name: str, before: int, after: int) -> DifferenceAnswer:
         """Compare two versions. As `after`, 0 means the current version; as `before`, the version that precedes the other.
@@ -271,6 +273,15 @@ class EnvironmentService:
         environment, _ = yield from self._find(name)
         return environment
 
+    def _set_action_approvals(self, name: str, count: int, actor: str) -> Transaction[Environment]:
+        yield from self._environments.lock(name)
+        before, _ = yield from self._find(name)
+        if (yield from self._environments.set_action_approvals(name, count)):
+            detail = {"before": before.action_approvals, "after": count}
+            yield from self._audit.add(actor, "environment.action-approvals", name, **detail)
+        environment, _ = yield from self._find(name)
+        return environment
+
     def _find(self, name: str) -> Transaction[tuple[Environment, list[EnvironmentVersion]]]:
         environment = (yield from self._environments.find(name)) if _NAME.fullmatch(name) else None
         if environment is None:
@@ -322,7 +333,8 @@ def _version_row(version: EnvironmentVersion) -> VersionRow:
 
 def _row(environment: Environment) -> EnvironmentRow:
     current = _version_row(environment.current)
-    return EnvironmentRow(environment.name, environment.policy, current, environment.release_approvals)
+    approvals = environment.release_approvals, environment.action_approvals
+    return EnvironmentRow(environment.name, environment.policy, current, *approvals)
 
 
 def _file_row(file: TreeFile | None) -> FileRow | None:

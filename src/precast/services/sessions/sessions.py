@@ -8,7 +8,8 @@ until an operator has chosen (`machines`).
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from datetime import timedelta
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -21,9 +22,22 @@ from precast.services.sessions.served_state import NOTHING_SERVED, ServedState
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
-from precast.store.sessions.sessions import Sessions, SessionStart, StreamPosition
+from precast.store.sessions.sessions import PreviousSession, Sessions, SessionStart, StreamPosition
 from precast.store.sessions.streams import Streams
 from precast.wire.sessions import VERSIONS, Hello, choose_version
+
+# A node that was away for a shorter time and was not started meanwhile has not returned: its connection was interrupted.
+AWAY = timedelta(minutes=1)
+
+
+class NodeEvents(Protocol):
+    """Is told what a new session means, as part of the transaction in which it begins."""
+
+    def node_returned(self, node: str) -> Transaction[None]:
+        """A node has connected again after it was away, or was started."""
+
+    def node_enrolled(self, node: str) -> Transaction[None]:
+        """A node has connected for the first time since it was enrolled."""
 
 
 class AcceptedSession(NamedTuple):
@@ -47,6 +61,7 @@ class SessionService:
         audit: AuditLog,
         newest_facts: Callable[[str], Transaction[str | None]],
         read_served: Callable[[str], Transaction[ServedState]] | None = None,
+        events: NodeEvents | None = None,
     ) -> None:
         self._database = database
         self._sessions = sessions
@@ -54,6 +69,7 @@ class SessionService:
         self._machines = MachineService(database, sessions, audit)
         self._newest_facts = newest_facts
         self._read_served = read_served or _serve_nothing
+        self._events = events
 
     async def begin(self, arrival: SessionStart, hello: Hello) -> AcceptedSession:
         """Begin a session.
@@ -93,8 +109,19 @@ class SessionService:
         epoch = next_epoch(before, hello)
         attempts = remember(before.attempts, hello)
         yield from self._sessions.begin(msgspec.structs.replace(arrival, attempts=attempts), epoch, lost)
+        yield from self._tell(arrival, before)
         digest = yield from self._newest_facts(node)
         return AcceptedSession(version, epoch, position, digest or "", (yield from self._read_served(node)))
+
+    def _tell(self, arrival: SessionStart, before: PreviousSession) -> Transaction[None]:
+        if self._events is None:
+            return
+        if not before.attempts:
+            yield from self._events.node_enrolled(arrival.node)
+            return
+        away_since, now = before.away_since, self._database.clock.now()
+        if before.boot_id != arrival.boot_id or (away_since is not None and now - away_since >= AWAY):
+            yield from self._events.node_returned(arrival.node)
 
     def _open_stream(self, node: str, hello: Hello) -> Transaction[tuple[StreamPosition, int]]:
         """Find where the node's stream of records continues, and how many of its records are lost."""

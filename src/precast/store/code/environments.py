@@ -19,7 +19,7 @@ CURRENT = Query(
     "environments.current",
     """
     SELECT e.name, v.number, v.version, v.source, v.commit_id, v.deployed_by, v.deployed_at, v.signer,
-        v.signing_key, e.policy, e.release_approvals
+        v.signing_key, e.policy, e.release_approvals, e.action_approvals
     FROM environment AS e JOIN environment_version AS v ON v.environment = e.name AND v.number = e.number
     WHERE e.name = :environment
     """,
@@ -28,7 +28,7 @@ LIST = Query(
     "environments.list",
     """
     SELECT e.name, v.number, v.version, v.source, v.commit_id, v.deployed_by, v.deployed_at, v.signer,
-        v.signing_key, e.policy, e.release_approvals
+        v.signing_key, e.policy, e.release_approvals, e.action_approvals
     FROM environment AS e JOIN environment_version AS v ON v.environment = e.name AND v.number = e.number
     WHERE e.name > :after ORDER BY e.name LIMIT :limit
     """,
@@ -78,6 +78,13 @@ SET_RELEASE_APPROVALS = Query(
     "environments.set_release_approvals",
     """
     UPDATE environment SET release_approvals = :count WHERE name = :environment AND release_approvals <> :count
+    RETURNING name
+    """,
+)
+SET_ACTION_APPROVALS = Query(
+    "environments.set_action_approvals",
+    """
+    UPDATE environment SET action_approvals = :count WHERE name = :environment AND action_approvals <> :count
     RETURNING name
     """,
 )
@@ -141,6 +148,7 @@ class Environment(msgspec.Struct, frozen=True):
     current: EnvironmentVersion
     policy: str
     release_approvals: int = 0  # how many other people must approve a release
+    action_approvals: int = 0  # how many must approve an action that changes nodes
 
     @property
     def name(self) -> str:
@@ -231,6 +239,10 @@ class Environments:
         """Set how many people must approve a release; False if it is set already, or the environment does not exist."""
         return bool((yield SET_RELEASE_APPROVALS(environment=name, count=count)))
 
+    def set_action_approvals(self, name: str, count: int) -> Transaction[bool]:
+        """Set how many people must approve an action that changes nodes; False as for releases."""
+        return bool((yield SET_ACTION_APPROVALS(environment=name, count=count)))
+
     def list_oldest(self, name: str, keep: int, limit: int) -> Transaction[list[int]]:
         """List the numbers beyond the newest `keep`, the oldest first."""
         return [row[0] for row in (yield OLDEST(environment=name, keep=keep, limit=limit))]
@@ -268,5 +280,5 @@ def _version(row: Row) -> EnvironmentVersion:
 
 
 def _environment(row: Row) -> Environment:
-    *version, policy, approvals = row
-    return Environment(_version(version), policy, approvals)
+    *version, policy, release_approvals, action_approvals = row
+    return Environment(_version(version), policy, release_approvals, action_approvals)

@@ -153,6 +153,10 @@ class Tokens:
         """Return those of the tokens of people that are revoked."""
         return {row[0] for row in (yield REVOKED(ids=json_list(token_ids)))}
 
+    def read_person_token(self, token_id: str) -> Transaction[PersonToken | None]:
+        """Find a person's token as part of a transaction."""
+        return (yield from _find_person_token(token_id))
+
     async def find_person_token(self, token_id: str) -> PersonToken | None:
         return await self._database.read(_find_person_token, token_id)
 

@@ -1,6 +1,7 @@
 """Bodies of the API about environments and their content."""
 
 from datetime import datetime
+from typing import Literal
 
 import msgspec
 
@@ -45,10 +46,11 @@ class ReleasePolicyBody(msgspec.Struct, frozen=True):
     policy: str
 
 
-class ReleaseApprovalsBody(msgspec.Struct, frozen=True):
-    """How many other people must approve a release; 0 means none."""
+class RequiredApprovalsBody(msgspec.Struct, frozen=True):
+    """How many other people must approve a release, or an action that changes nodes; 0 means none."""
 
     count: int
+    subject: Literal["releases", "actions"] = "releases"
 
 
 class VersionRow(msgspec.Struct, frozen=True):
@@ -72,6 +74,7 @@ class EnvironmentRow(msgspec.Struct, frozen=True):
     policy: str
     current: VersionRow
     release_approvals: int = 0
+    action_approvals: int = 0
 
 
 class EnvironmentView(msgspec.Struct, frozen=True):
@@ -84,6 +87,7 @@ class EnvironmentView(msgspec.Struct, frozen=True):
     size: int
     versions: list[VersionRow]
     release_approvals: int = 0
+    action_approvals: int = 0
 
 
 class DeployAnswer(msgspec.Struct, frozen=True):

@@ -97,6 +97,18 @@ class SignerClient:
         verb = messages.SealCommand(order, command, list(nodes), expires_at, approver)
         return (await self._connection.ask(verb, messages.Seals)).seals
 
+    async def seal_standing(
+        self,
+        action: str,
+        command: messages.Command,
+        nodes: Sequence[str],
+        expires_at: datetime,
+        approver: Credential | None,
+    ) -> list[bytes]:
+        """Seal a command that an action repeats, for at most `messages.MAX_ITEMS` nodes; without nodes one seal for any node."""
+        verb = messages.SealStanding(action, command, list(nodes), expires_at, approver)
+        return (await self._connection.ask(verb, messages.Seals)).seals
+
     async def revoke_token(self, token_id: str) -> None:
         await self._connection.ask(messages.RevokeToken(token_id), messages.Done)
 
@@ -121,8 +133,10 @@ class SignerClient:
     async def sign_release(self, release: ReleasePointer) -> str:
         return (await self._connection.ask(messages.SignRelease(release), messages.Signature)).signature
 
-    async def sign_order(self, order: ExecOrder, token: str, sealed_until: datetime, seal: bytes) -> str:
-        verb = messages.SignOrder(order, token, sealed_until, seal)
+    async def sign_order(
+        self, order: ExecOrder, token: str, sealed_until: datetime, seal: bytes, action: str = ""
+    ) -> str:
+        verb = messages.SignOrder(order, token, sealed_until, seal, action)
         return (await self._connection.ask(verb, messages.Signature)).signature
 
     async def sign_crl(self, revocations: Sequence[messages.Revocation], *, is_last: bool) -> messages.Crl:

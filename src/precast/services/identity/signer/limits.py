@@ -19,6 +19,7 @@ PER_MINUTE: dict[str, int] = {
     "sign_order": 60_000,
     "seal_policies": 600,
     "seal_command": 600,
+    "seal_standing": 600,
     "seal_enrolment": 600,
     "seal_person": 60,
     "certify_server": 600,

@@ -73,6 +73,16 @@ class CommandRecord(Body, frozen=True):
     expires_at: Time  # no order of it begins later
 
 
+class StandingRecord(Body, frozen=True):
+    """A command that a person has ordered as an action, for every due time until a time, as it is stored with the action."""
+
+    action: str
+    node: str  # empty: any node, because the action finds its nodes when it starts
+    command: str  # the digest of the `Command`
+    token: str  # the id of the person's token
+    expires_at: Time  # no order of it begins later
+
+
 class Credential(Body, frozen=True):
     """A person's token as they presented it, and its stored record with the seal."""
 
@@ -120,6 +130,16 @@ class SealCommand(Verb, frozen=True, tag="seal_command"):
     """Asks for the seals of a command for nodes; a person with the role for commands orders it."""
 
     order: str
+    command: Command
+    nodes: list[str]
+    expires_at: Time
+    approver: Credential | None
+
+
+class SealStanding(Verb, frozen=True, tag="seal_standing"):
+    """Asks for the seals of a command that an action repeats; without nodes, for one seal that is valid for any node."""
+
+    action: str
     command: Command
     nodes: list[str]
     expires_at: Time
@@ -181,12 +201,14 @@ class SignRelease(Verb, frozen=True, tag="sign_release"):
 
 
 class SignOrder(Verb, frozen=True, tag="sign_order"):
-    """Asks for the signature of an order to a node. With `token` and `sealed_until`, the order makes the `CommandRecord` that is sealed."""
+    """Asks for the signature of an order to a node. With `token` and `sealed_until`, the order makes the record that is sealed: a
+    `CommandRecord`, or with `action` a `StandingRecord`."""
 
     order: ExecOrder
     token: str
     sealed_until: Time
     seal: bytes
+    action: str = ""
 
 
 class Revocation(Body, frozen=True):
@@ -220,6 +242,7 @@ AnyVerb = (
     | SealEnrolment
     | SealPolicies
     | SealCommand
+    | SealStanding
     | RevokeToken
     | Enrol
     | Approve

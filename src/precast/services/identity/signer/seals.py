@@ -20,16 +20,18 @@ from precast.services.identity.signer.messages import (
     EnrolmentRecord,
     PersonRecord,
     PolicyRecord,
+    StandingRecord,
 )
 from precast.wire.jobs.orders import ExecOrder
 
-SealedRecord = PersonRecord | EnrolmentRecord | PolicyRecord | CommandRecord
+SealedRecord = PersonRecord | EnrolmentRecord | PolicyRecord | CommandRecord | StandingRecord
 # In front of the record, so that a seal of one sort of record is not valid for another.
 _PREFIXES: dict[type[SealedRecord], bytes] = {
     PersonRecord: b"precast seal 1 person\n",
     EnrolmentRecord: b"precast seal 1 enrolment\n",
     PolicyRecord: b"precast seal 1 policy\n",
     CommandRecord: b"precast seal 1 command\n",
+    StandingRecord: b"precast seal 1 standing command\n",
 }
 
 

@@ -34,6 +34,7 @@ _VERBS: dict[type[messages.Verb], Callable[[SignerContext, Any, SignerOperation]
     messages.SealEnrolment: sealing.seal_enrolment,
     messages.SealPolicies: sealing.seal_policies,
     messages.SealCommand: commands.seal_command,
+    messages.SealStanding: commands.seal_standing,
     messages.RevokeToken: sealing.revoke_token,
     messages.Enrol: issuing.enrol,
     messages.Approve: issuing.approve,

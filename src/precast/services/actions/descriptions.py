@@ -1,0 +1,37 @@
+"""Actions in words, for requests of approval and the audit log."""
+
+from precast.wire.actions import bodies
+from precast.wire.actions.bodies import ActionTimes, ActionWork, NewAction
+
+_WORK = {
+    bodies.RELEASE: "release and run",
+    bodies.FACTS: "refresh of facts",
+    bodies.RESTART: "restart of the agent",
+    bodies.REBOOT: "reboot",
+}
+
+
+def describe_action(new: NewAction, count: int | None) -> str:
+    """The whole action in one line. `count` is None if its nodes are resolved at the start."""
+    nodes = "all nodes" if new.nodes.all else ", ".join(new.nodes.targets[:3])[:100]
+    where = f"on {nodes}" if count is None or count > 1 else f"on {nodes} (1 node)"
+    if count is not None and count > 1:
+        where += f" ({count} nodes)"
+    return f"{describe_work(new.work)} {where}, {describe_times(new.times)}"
+
+
+def describe_work(work: ActionWork) -> str:
+    if work.kind == bodies.COMMAND:
+        return f"command {' '.join(work.argv)[:100]!r}"
+    if work.kind == bodies.RUN:
+        return f"run ({work.mode})"
+    return _WORK[work.kind]
+
+
+def describe_times(times: ActionTimes) -> str:
+    until = "" if times.until is None else f" until {times.until:%Y-%m-%d %H:%M:%SZ}"
+    if times.cron is not None:
+        return f"by the schedule {times.cron!r} in {times.zone}{until}"
+    if times.on is not None:
+        return f"on each {times.on} of a node{until}"
+    return "now" if times.at is None else f"at {times.at:%Y-%m-%d %H:%M:%SZ}"

@@ -1,0 +1,1 @@
+"""Messages about actions: bodies of the API."""

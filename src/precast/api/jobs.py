@@ -163,6 +163,39 @@ class JobsApi:
     async def stop_command(self, call: Call) -> JobView:
         return await self._runs.stop(call.path["run"], call.actor, EXEC)
 
+    @route(
+        "POST",
+        "/v1/commands/{run}/abort",
+        _COMMANDER,
+        "Abort a command: no other node starts, and nodes that have begun are told to end",
+        JobView,
+        errors=_STOP_ERRORS,
+    )
+    async def abort_command(self, call: Call) -> JobView:
+        return await self._runs.abort(call.path["run"], call.actor, EXEC)
+
+    @route(
+        "POST",
+        "/v1/commands/{run}/resume",
+        _COMMANDER,
+        "Go on with a command that was stopped, aborted or halted, on the nodes that have not begun",
+        JobView,
+        errors=(*_REPEAT_ERRORS, *_SIGNER_ERRORS),
+    )
+    async def resume_command(self, call: Call) -> JobView:
+        return await self._runs.resume(call.path["run"], call.actor, call.credential, (), EXEC)
+
+    @route(
+        "POST",
+        "/v1/commands/{run}/retry",
+        _COMMANDER,
+        "Repeat a command that has ended on the nodes that failed",
+        JobView,
+        errors=(*_REPEAT_ERRORS, *_SIGNER_ERRORS),
+    )
+    async def retry_command(self, call: Call) -> JobView:
+        return await self._runs.retry(call.path["run"], call.actor, call.credential, (), EXEC)
+
     def _count(self, person: str) -> None:
         """Enforce a person's quota: a run costs nodes far more than a request costs the server. Raises LimitedError RUN-005."""
         if not self._starts.take(person):

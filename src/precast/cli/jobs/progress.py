@@ -11,31 +11,35 @@ import msgspec
 
 from precast.base.spans import visible
 from precast.cli.console.output import print_json
-from precast.wire.jobs.views import JobChanges, JobView, OutputView, StepResult, StepView
+from precast.cli.jobs.descriptions import (
+    describe_counts,
+    describe_job_state,
+    describe_nodes,
+    describe_state,
+    describe_step,
+    format_state,
+)
+from precast.wire.jobs import states
+from precast.wire.jobs.views import JobChanges, JobView, OutputView, StepView
 
-# The final states of a step, in the order in which counts are printed.
-FINAL_STATES = ("done", "failed", "not-run", "silent", "away", "left-out")
-COLOURS = {"done": "32", "failed": "1;31", "not-run": "33", "silent": "1;31", "away": "33", "left-out": "2"}
-# The words for states of steps and jobs whose stored value is not printed as it is.
-STATE_WORDS = {
-    "not-run": "did not run",
-    "silent": "no answer",
-    "left-out": "skipped",
-    "began": "running",
-    "going": "running",
+COLOURS = {
+    states.COMPLETED: "32",
+    states.FAILED: "1;31",
+    states.EXPIRED: "1;31",
+    states.SKIPPED: "33",
+    states.CANCELLED: "2",
 }
-STATE_COLUMNS = max(map(len, STATE_WORDS.values()))
 BAR_COLUMNS = 24
-# Names are padded to at least this width, so that most lines align although they are printed one by one.
+# Names and states are padded to at least these widths, so that most lines align although they are printed one by one.
 NAME_COLUMNS = 12
-# A shorter duration is not printed.
-MIN_SHOWN_S = 0.1
+STATE_COLUMNS = 13
 
 
 class Progress:
     """Prints one job."""
 
-    def __init__(self, is_json: bool, mode: str | None = None) -> None:
+    def __init__(self, is_json: bool, mode: str | None = None, first_round: int = 1) -> None:
+        """Changes of rounds before `first_round` are not printed."""
         self._is_json = is_json
         self.is_live = not is_json and sys.stdout is not None and sys.stdout.isatty()
         self._has_colour = self.is_live and "NO_COLOR" not in os.environ
@@ -45,6 +49,12 @@ class Progress:
         self._output: list[OutputView] = []
         self._columns = NAME_COLUMNS
         self._mode = mode
+        self._first_round = first_round
+
+    @property
+    def away(self) -> int:
+        """How many nodes were away, and were not waited for any longer."""
+        return sum(step.state == states.EXPIRED and step.ordered_at is None for step in self._steps.values())
 
     @property
     def has_changes(self) -> bool:
@@ -58,21 +68,25 @@ class Progress:
             print_json(msgspec.to_builtins(job))
             return
         print(f"run {job.id}: {describe_counts(job)}")
-        print(f"`precast run show {job.id}` shows its progress")
+        print(f"`precast {'exec' if job.argv else 'run'} watch {job.id}` follows it")
 
     def show_start(self, job: JobView) -> None:
         self._mode = job.mode
         if not self._is_json:
-            away = job.counts.get("away", 0)
-            print(f"run {job.id}: {_nodes(job.nodes)}{f', {away} away' if away else ''}", flush=True)
+            away = job.reasons.get(format_state(states.SKIPPED, states.AWAY), 0)
+            print(f"run {job.id}: {describe_nodes(job.nodes)}{f', {away} away' if away else ''}", flush=True)
 
     def show_changes(self, page: JobChanges) -> None:
         """Print the changes of one page, and the bar."""
         for change in page.changes:
+            if change.attempt < self._first_round:
+                continue
             if isinstance(change, OutputView):
                 self._show_output(change)
             else:
-                self._steps[change.node] = change
+                known = self._steps.get(change.node)
+                if known is None or known.attempt <= change.attempt:
+                    self._steps[change.node] = change
                 if change.ended_at is not None and not self._is_json:
                     self.show_step(change)
         self._show_bar(page.run)
@@ -87,14 +101,14 @@ class Progress:
             return
         seconds = time.monotonic() - self._began_s
         end = f"in {seconds:.1f} s" if job.is_over else f"not ended after {seconds:.0f} s"
-        print(f"{describe_state(job.state)}: {describe_counts(job)}, {end}", flush=True)
+        print(f"{describe_job_state(job.state)}: {describe_counts(job)}, {end}", flush=True)
 
     def show_step(self, step: StepView) -> None:
         """Print the line of one node."""
         self.clear_bar()
         self._columns = max(self._columns, len(step.node))
-        word = self._paint(step.state, f"{describe_state(step.state):<{STATE_COLUMNS}}")
-        print(f"{step.node:<{self._columns}}  {word}  {self._describe_step(step)}".rstrip(), flush=True)
+        word = self._paint(step.state, f"{describe_state(step):<{STATE_COLUMNS}}")
+        print(f"{step.node:<{self._columns}}  {word}  {describe_step(step, self._mode)}".rstrip(), flush=True)
 
     def show_note(self, text: str) -> None:
         """Print a note to standard error, such as that the server is not reachable at present."""
@@ -114,29 +128,17 @@ class Progress:
         self.clear_bar()
         self._columns = max(self._columns, len(output.node))
         for line in output.lines:
-            mark = "|" if line.stream == "out" else self._paint("failed", "!")
+            mark = "|" if line.stream == "out" else self._paint(states.FAILED, "!")
             print(f"{output.node:<{self._columns}} {mark} {visible(line.text)}", flush=True)
-
-    def _describe_step(self, step: StepView) -> str:
-        result = step.result
-        parts = [_describe_result(result)] if result is not None else []
-        if result is not None and result.is_noop and self._mode == "enforce" and not step.message:
-            parts.append("no-op, because of its policy")  # the agent gave no reason
-        parts += [visible(step.message)] if step.message else []
-        took_s = (step.ended_at - step.began_at).total_seconds() if step.began_at and step.ended_at else 0.0
-        parts += [f"{took_s:.1f} s"] if took_s >= MIN_SHOWN_S else []
-        if step.report is not None and step.state == "failed":
-            parts.append(f"see `precast report show {step.report}`")
-        return "; ".join(part for part in parts if part)
 
     def _show_bar(self, job: JobView) -> None:
         if not self.is_live:
             return
         self.clear_bar()
-        ended = sum(job.counts.get(state, 0) for state in FINAL_STATES)
+        ended = sum(job.counts.get(state, 0) for state in states.END_STATES)
         filled = BAR_COLUMNS * ended // max(job.nodes, 1)
-        bar = self._paint("done", "█" * filled) + "░" * (BAR_COLUMNS - filled)
-        running = sorted(step.node for step in self._steps.values() if step.state == "began")
+        bar = self._paint(states.COMPLETED, "█" * filled) + "░" * (BAR_COLUMNS - filled)
+        running = sorted(step.node for step in self._steps.values() if step.state == states.PICKED_UP)
         names = f"  now: {', '.join(running[:3])}{' …' if len(running) > 3 else ''}" if running else ""
         seconds = time.monotonic() - self._began_s
         print(f" {bar} {ended}/{job.nodes}  {describe_counts(job)}  {seconds:.0f} s{names}", end="", flush=True)
@@ -144,35 +146,3 @@ class Progress:
 
     def _paint(self, state: str, text: str) -> str:
         return f"\033[{COLOURS[state]}m{text}\033[0m" if self._has_colour and state in COLOURS else text
-
-
-def describe_state(state: str) -> str:
-    """The printed word for the stored state of a step or job."""
-    return STATE_WORDS.get(state, state)
-
-
-def describe_counts(job: JobView) -> str:
-    """How many nodes are in each state, final states first."""
-    order = [*FINAL_STATES, "began", "ordered", "waiting"]
-    parts = [f"{job.counts[state]} {describe_state(state)}" for state in order if job.counts.get(state)]
-    return ", ".join(parts) or "no nodes"
-
-
-def _describe_result(result: StepResult) -> str:
-    if result.code is not None or result.signal is not None:
-        return f"{result.cut_bytes} bytes of output are cut" if result.cut_bytes else ""
-    counts = (
-        (result.changed, "changed"),
-        (result.pending, "pending"),
-        (result.failed, "failed"),
-        (result.skipped, "skipped"),
-        (result.waiting, "waiting"),
-        (result.corrective, "corrective"),
-    )
-    words = [f"{count} {word}" for count, word in counts if count]
-    text = f"{', '.join(words)} of {result.resources}" if words else f"{result.resources} in sync"
-    return text + (", stale" if result.is_stale else "")
-
-
-def _nodes(count: int) -> str:
-    return "1 node" if count == 1 else f"{count} nodes"

@@ -1,34 +1,26 @@
-"""`precast run TARGETS`: makes nodes apply their released catalogs now, and prints the progress; `run list|show|stop` handle such jobs."""
+"""`precast run TARGETS`: makes nodes apply their released catalogs now, and prints the progress; the other commands handle such jobs."""
 
 import argparse
-from collections.abc import Callable
 
 import msgspec
 
-from precast.cli.console.client import Client, add_connection, connect, segment
+from precast.cli.console.client import Client, connect, segment
 from precast.cli.console.output import format_time, print_json, print_table
 from precast.cli.console.parser import declare_exits, set_default_command
-from precast.cli.jobs.options import EXITS, add_limits, duration_s, exit_code, limits_of
-from precast.cli.jobs.progress import Progress, describe_counts, describe_state
-from precast.cli.jobs.watch import watch
+from precast.cli.jobs.control import add_control, follow, start_commands
+from precast.cli.jobs.descriptions import describe_counts, describe_job_state, describe_work
+from precast.cli.jobs.options import EXITS, add_limits, limits_of
+from precast.cli.jobs.progress import Progress
 from precast.cli.query.targets import add_targets, targets_of
 from precast.wire.jobs.views import JobView, NewRunJob, StepView
 
-Command = Callable[[argparse.Namespace], int]
 RUNS = "/v1/runs"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "`precast run TARGET …` is short for `precast run start TARGET …`."
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    add = start_commands(parser)
     set_default_command(parser, "start")
-
-    def add(name: str, command: Command, summary: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=summary, description=summary)
-        add_connection(added)
-        added.set_defaults(run=command)
-        return added
-
     start = add("start", _start, "make nodes apply their released catalogs now")
     add_targets(start)
     mode = start.add_mutually_exclusive_group()
@@ -43,21 +35,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--limit", metavar="N", type=int, default=20, help="at most N rows (default: 20)")
     show = add("show", _show, "show a run and its nodes")
     show.add_argument("id", metavar="RUN")
-    stop = add("stop", _stop, "begin no other node; nodes that have begun go on")
-    stop.add_argument("id", metavar="RUN")
+    add_control(add, RUNS, EXITS)
 
 
 def _start(args: argparse.Namespace) -> int:
     tags = [tag for argument in args.tags for tag in argument.split(",") if tag]
     body = NewRunJob(targets_of(args), "noop" if args.noop else "enforce", tags, limits_of(args), args.why)
     client = connect(args)
-    job = client.ask("POST", RUNS, JobView, body)
-    progress = Progress(args.json)
-    if args.detach:
-        progress.show_detached(job)
-        return 0
-    wait_s = None if args.wait is None else duration_s(args.wait)
-    return exit_code(watch(client, RUNS, job, progress, wait_s), progress, detailed=args.detailed_exitcodes)
+    return follow(client, client.ask("POST", RUNS, JobView, body), args, RUNS)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -71,7 +56,7 @@ def _list(args: argparse.Namespace) -> int:
 
 def _row(job: JobView) -> tuple[str | None, ...]:
     made_at = format_time(job.made_at)
-    return job.id, _describe_work(job), describe_state(job.state), job.made_by, made_at, describe_counts(job)
+    return job.id, describe_work(job), describe_job_state(job.state), job.made_by, made_at, describe_counts(job)
 
 
 def _show(args: argparse.Namespace) -> int:
@@ -82,7 +67,7 @@ def _show(args: argparse.Namespace) -> int:
         print_json({"run": msgspec.to_builtins(job), "steps": msgspec.to_builtins(steps)})
         return 0
     why = f", {job.why}" if job.why else ""
-    print(f"{job.id}: {_describe_work(job)}, by {job.made_by}{why}, {describe_state(job.state)}")
+    print(f"{job.id}: {describe_work(job)}, by {job.made_by}{why}, {describe_job_state(job.state)}")
     print(f"{format_time(job.made_at)} to {format_time(job.ended_at) or 'now'}: {describe_counts(job)}")
     progress = Progress(is_json=False, mode=job.mode)
     for step in steps:
@@ -90,19 +75,5 @@ def _show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _stop(args: argparse.Namespace) -> int:
-    job = connect(args).ask("POST", f"{RUNS}/{segment(args.id)}/stop", JobView)
-    if args.json:
-        print_json(msgspec.to_builtins(job))
-    else:
-        print(f"{job.id} is {describe_state(job.state)}: {describe_counts(job)}")
-    return 0
-
-
 def _list_steps(client: Client, job_id: str) -> list[StepView]:
     return client.list_pages(f"{RUNS}/{segment(job_id)}/steps", StepView, "node")
-
-
-def _describe_work(job: JobView) -> str:
-    """The command of an exec job; else the mode and the tags."""
-    return " ".join(job.argv) if job.argv else f"{job.mode}{' ' + ','.join(job.tags) if job.tags else ''}"

@@ -35,7 +35,10 @@ def watch(client: Client, base: str, job: JobView, progress: Progress, wait_s: f
                 return page.run
     except KeyboardInterrupt:
         progress.clear_bar()
-        print(f"precast: the run goes on; `precast run stop {job.id}` stops it", file=sys.stderr)
+        print(
+            f"precast: the run goes on; `precast {'exec' if job.argv else 'run'} stop {job.id}` stops it",
+            file=sys.stderr,
+        )
         raise
 
 

@@ -102,16 +102,26 @@ class JobService:
         return await self._database.write(self._request_end, job_id, actor, states.ABORTING, kind, environments)
 
     async def resume(
-        self, job_id: str, actor: str, credential: Credential | None = None, environments: Sequence[str] = ()
+        self,
+        job_id: str,
+        actor: str,
+        credential: Credential | None = None,
+        environments: Sequence[str] = (),
+        kind: str | None = None,
     ) -> JobView:
         """Go on with a job that was stopped, aborted or halted: with the nodes that have not begun. Raises RUN-001, RUN-007, RUN-008."""
-        return await self._repeat(job_id, actor, "resume", RESUMED, credential, environments)
+        return await self._repeat(job_id, actor, "resume", RESUMED, credential, environments, kind)
 
     async def retry(
-        self, job_id: str, actor: str, credential: Credential | None = None, environments: Sequence[str] = ()
+        self,
+        job_id: str,
+        actor: str,
+        credential: Credential | None = None,
+        environments: Sequence[str] = (),
+        kind: str | None = None,
     ) -> JobView:
         """Repeat a job that has ended on the nodes that failed. Raises RUN-001, RUN-007, RUN-008."""
-        return await self._repeat(job_id, actor, "retry", RETRIED, credential, environments)
+        return await self._repeat(job_id, actor, "retry", RETRIED, credential, environments, kind)
 
     async def _repeat(
         self,
@@ -121,9 +131,10 @@ class JobService:
         ended: Sequence[str],
         credential: Credential | None,
         environments: Sequence[str],
+        kind: str | None,
     ) -> JobView:
         """Open another round of a job, for the steps that ended in one of these states."""
-        job, nodes = await self._database.read(self._find_repeatable, job_id, verb, ended, environments)
+        job, nodes = await self._database.read(self._find_repeatable, job_id, verb, ended, environments, kind)
         request = decode_request(job)
         sealed = SealedRequest(request, {})
         if job.kind == EXEC:
@@ -132,9 +143,9 @@ class JobService:
         return await self._database.write(self._open_round, job, sealed, nodes, actor, verb)
 
     def _find_repeatable(
-        self, job_id: str, verb: str, ended: Sequence[str], environments: Sequence[str]
+        self, job_id: str, verb: str, ended: Sequence[str], environments: Sequence[str], kind: str | None
     ) -> Transaction[tuple[JobRow, list[str]]]:
-        job = yield from self._find(job_id, None, environments)
+        job = yield from self._find(job_id, kind, environments)
         if job.ended_at is None:
             raise issues.RUN_OPEN.error(run=job_id, verb=verb)
         steps = yield from self._attempts.list_states(job.id)

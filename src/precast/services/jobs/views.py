@@ -7,6 +7,7 @@ import msgspec
 from precast.services.jobs.requests import APPLY, RELEASE, decode_request
 from precast.store.jobs.attempts import AttemptRow, OutputRow
 from precast.store.jobs.jobs import JobRow
+from precast.wire.jobs import states
 from precast.wire.jobs.orders import OutputLine
 from precast.wire.jobs.views import JobView, OutputView, StepResult, StepView
 
@@ -49,7 +50,7 @@ def view_step(attempt: AttemptRow) -> StepView:
         state=attempt.state,
         batch=attempt.batch,
         attempt=attempt.n,
-        reason=attempt.reason,
+        reason=_why_queued(attempt) if attempt.state == states.QUEUED else attempt.reason,
         queued_at=attempt.queued_at,
         ordered_at=attempt.ordered_at,
         claimed_at=attempt.claimed_at,
@@ -63,4 +64,11 @@ def view_step(attempt: AttemptRow) -> StepView:
 
 
 def view_output(output: OutputRow) -> OutputView:
-    return OutputView(output.node, output.first, msgspec.json.decode(output.lines, type=list[OutputLine]))
+    return OutputView(output.node, output.first, msgspec.json.decode(output.lines, type=list[OutputLine]), output.n)
+
+
+def _why_queued(attempt: AttemptRow) -> str | None:
+    """Why a queued attempt has not begun; None if its node may begin and has not claimed it yet."""
+    if attempt.ordered_at is None:
+        return states.AWAY if attempt.tries else states.TURN
+    return None if attempt.claimed_at is None else states.LOCK

@@ -52,6 +52,7 @@ class AttemptRow(msgspec.Struct, frozen=True):
     report: str | None
     message: str | None
     result: str | None
+    tries: int
 
 
 class StepState(NamedTuple):
@@ -73,6 +74,7 @@ class OutputRow(NamedTuple):
     """Lines of a node's command, as JSON."""
 
     node: str
+    n: int
     first: int
     number: int
     lines: bytes
@@ -187,7 +189,7 @@ class Attempts:
         """List the attempts and outputs that changed after a number: at most `limit` of each, by number."""
         steps = [_attempt(row) for row in (yield queries.STEPS_AFTER(job=job, number=after, limit=limit))]
         rows = yield queries.OUTPUT_AFTER(job=job, number=after, limit=limit)
-        return steps, [OutputRow(node, first, number, decompress(lines)) for node, first, number, lines in rows]
+        return steps, [OutputRow(node, n, first, number, decompress(lines)) for node, n, first, number, lines in rows]
 
     # Turns
 
@@ -375,6 +377,7 @@ def _attempt(row: Row) -> AttemptRow:
         report,
         message,
         result,
+        tries,
     ) = row
     return AttemptRow(
         task=task,
@@ -393,4 +396,5 @@ def _attempt(row: Row) -> AttemptRow:
         report=report,
         message=message,
         result=result,
+        tries=tries,
     )

@@ -142,21 +142,22 @@ STEPS = Query(
     "jobs.steps",
     """
     SELECT task, node, n, batch, state, reason, number, queued_at, ordered_at, claimed_at, picked_at, ended_at, late,
-        report, message, result FROM attempt WHERE job = :job AND is_newest = 1 AND node > :after_node ORDER BY node, task LIMIT :limit
+        report, message, result, tries
+    FROM attempt WHERE job = :job AND is_newest = 1 AND node > :after_node ORDER BY node, task LIMIT :limit
     """,
 )
 STEPS_AFTER = Query(
     "jobs.steps_after",
     """
     SELECT task, node, n, batch, state, reason, number, queued_at, ordered_at, claimed_at, picked_at, ended_at, late,
-        report, message, result FROM attempt WHERE job = :job AND number > :number ORDER BY number LIMIT :limit
+        report, message, result, tries FROM attempt WHERE job = :job AND number > :number ORDER BY number LIMIT :limit
     """,
 )
 ATTEMPTS_OF = Query(
     "jobs.attempts_of",
     """
     SELECT task, node, n, batch, state, reason, number, queued_at, ordered_at, claimed_at, picked_at, ended_at, late,
-        report, message, result FROM attempt WHERE job = :job AND node = :node ORDER BY task, n
+        report, message, result, tries FROM attempt WHERE job = :job AND node = :node ORDER BY task, n
     """,
 )
 GIVE_TURN = Query(
@@ -377,7 +378,7 @@ ADD_OUTPUT = Query(
 OUTPUT_AFTER = Query(
     "jobs.output_after",
     """
-    SELECT node, first, number, lines FROM job_output WHERE job = :job AND number > :number
+    SELECT node, n, first, number, lines FROM job_output WHERE job = :job AND number > :number
     ORDER BY number LIMIT :limit
     """,
 )

@@ -24,6 +24,8 @@ LOST, UNREACHABLE, PURGED, DEADLOCK = "lost", "unreachable", "purged", "deadlock
 FAILED_UNSEEN = (UNREACHABLE, PURGED, REFUSED, ABORTED)
 # Reasons of SKIPPED.
 AWAY, HALTED = "away", "halted"
+# Why an attempt is QUEUED, besides AWAY. Computed for views, and not stored. None: it may begin, and its node has not claimed it yet.
+TURN, LOCK = "turn", "lock"
 
 # States of jobs. Those in the second line are final.
 GOING, STOPPING, HALTING, ABORTING = "going", "stopping", "halting", "aborting"

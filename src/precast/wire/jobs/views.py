@@ -29,6 +29,7 @@ class JobLimits(msgspec.Struct, frozen=True):
     per_minute: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None  # how many nodes may begin in a minute
     tries: Annotated[int, msgspec.Meta(ge=1, le=1_000)] | None = None  # how often to look for a disconnected node
     try_every_s: Seconds = 60.0
+    needs_s: Seconds = 600.0  # how long it usually takes: it begins only while a window stays open for that long
 
 
 class NewRunJob(msgspec.Struct, frozen=True):
@@ -76,7 +77,7 @@ class StepView(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="what"
     state: str
     batch: int
     attempt: int = 1  # the round of the job
-    reason: str | None = None
+    reason: str | None = None  # of a queued step: why it has not begun
     queued_at: datetime | None = None
     ordered_at: datetime | None = None  # when it got its turn
     claimed_at: datetime | None = None
@@ -94,6 +95,7 @@ class OutputView(msgspec.Struct, frozen=True, tag_field="what", tag="output"):
     node: str
     first: int
     lines: list[OutputLine]
+    attempt: int
 
 
 class JobView(msgspec.Struct, frozen=True):

@@ -1,5 +1,7 @@
 """One server's job engine on a database, and nodes that claim and report as agents do."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -10,7 +12,9 @@ from precast.services.identity.signer.client import SignerClient
 from precast.services.jobs.creation import JobCreation
 from precast.services.jobs.driven_job import JobStores
 from precast.services.jobs.driver import JobDriver
+from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.jobs.grants import Grants
+from precast.services.jobs.job_windows import Openings
 from precast.services.jobs.order_signatures import OrderSignatures
 from precast.services.jobs.results import AttemptResults, OrderReport
 from precast.services.jobs.service import JobService
@@ -19,6 +23,7 @@ from precast.services.query.targets import TargetService
 from precast.services.sessions.orders import MAX_ORDERS, OrderService
 from precast.services.sessions.record_intake import RecordIntake
 from precast.services.sessions.sessions import SessionService
+from precast.services.windows.openings import NodeOpenings
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
@@ -44,6 +49,7 @@ from precast.wire.jobs.orders import (
 from precast.wire.jobs.views import JobLimits, NewRunJob
 from precast.wire.nodes.bodies import TargetsBody
 from precast.wire.sessions import Hello
+from precast.wire.windows.bodies import ActionClass
 
 ANN = "person:ann"
 LEASE_S = 15.0
@@ -62,14 +68,29 @@ def _nothing() -> Transaction[str | None]:
     yield  # a transaction without a statement
 
 
+class AlwaysOpen:
+    """A site without windows."""
+
+    async def openings(
+        self, nodes: Sequence[str], class_: ActionClass, start: datetime, end: datetime
+    ) -> dict[str, NodeOpenings | None]:
+        return dict.fromkeys(nodes)
+
+
 class JobEngine:
     """One server: its job engine on a database, and nodes that report."""
 
-    def __init__(self, database: Database, signer: SignerClient, name: str = "s1", ids: str = "run") -> None:
+    def __init__(
+        self, database: Database, signer: SignerClient, name: str = "s1", windows: Openings | None = None
+    ) -> None:
         self.database, self.name = database, name
         self.sessions, self.jobs, self.attempts = Sessions(database), Jobs(database), Attempts(database)
         self.audit = AuditLog(database, TimeOrderedIds(database.clock))
-        self.nodes, self.streams, self.locks = NodeCertificates(database), Streams(database, MAX_ORDERS), NodeLocks(database)
+        self.nodes, self.streams, self.locks = (
+            NodeCertificates(database),
+            Streams(database, MAX_ORDERS),
+            NodeLocks(database),
+        )
         self.session_service = SessionService(
             database, self.sessions, self.streams, self.audit, lambda node: _nothing()
         )
@@ -80,13 +101,20 @@ class JobEngine:
         self.creation = JobCreation(self.jobs, self.attempts, self.sessions, self.audit)
         targets = TargetService(KnownNodes(database, Fleet(database), self.sessions), database.clock)
         self.service = JobService(
-            database, self.jobs, self.attempts, self.creation, targets, self.audit, CountedIds(ids), signer
+            database, self.jobs, self.attempts, self.creation, targets, self.audit, CountedIds("run"), signer
         )
         self.guard = ClockGuard(database, "boot")
         stores = JobStores(
-            database, self.jobs, self.attempts, self.sessions, self.orders, self.grants, self.guard
+            database,
+            self.jobs,
+            self.attempts,
+            self.sessions,
+            self.orders,
+            self.grants,
+            self.guard,
+            windows or AlwaysOpen(),
         )
-        self.driver = JobDriver(stores)
+        self.driver = JobDriver(stores, IntakeLag(database.clock.monotonic_s))
         self._claims: dict[tuple[str, str], int] = {}
 
     # Servers and nodes that connect
@@ -131,9 +159,9 @@ class JobEngine:
             await self.driver.advance(job.id)
 
     async def states(self, job: str) -> dict[str, str]:
-        """The state of each node, with the reason if it has one."""
+        """The state of each node, with the reason if it has ended with one."""
         steps = await self.service.steps(job, "")
-        return {step.node: step.state + (f"({step.reason})" if step.reason else "") for step in steps}
+        return {step.node: step.state + (f"({step.reason})" if step.ended_at and step.reason else "") for step in steps}
 
     async def message(self, job: str, node: str) -> str | None:
         return next(step.message for step in await self.service.steps(job, "") if step.node == node)

@@ -14,6 +14,7 @@ from precast.api.identity.authority import AuthorityApi
 from precast.api.nodes.rules import RulesApi
 from precast.api.nodes.status import StatusApi
 from precast.app import issues
+from precast.app.actions import build_action_meters, build_actions_api
 from precast.app.catalogs import (
     build_approvals_api,
     build_catalog_indexing,
@@ -32,6 +33,7 @@ from precast.app.nodes import (
     build_nodes_api,
     build_policies_api,
     build_requests_api,
+    build_windows_api,
 )
 from precast.app.people import build_browser_sessions, build_people_service
 from precast.app.reports import build_report_components
@@ -46,6 +48,7 @@ from precast.services.identity.people import PeopleService
 from precast.services.identity.recognition import RecognitionService
 from precast.services.identity.rotation import RotationService
 from precast.services.identity.signer.client import SignerClient
+from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.nodes.status import ServerInfo, StatusService
 from precast.store.engine.database import Database
 from precast.store.identity.certificates import NodeCertificates
@@ -78,6 +81,7 @@ class ApiRole:
         self._metrics = Metrics(
             database, MetricsExchange(worker.shared_directory, worker.number) if worker is not None else None
         )
+        self._action_meters = build_action_meters(database)
         self._server = self._http_server()
         self.background: list[BackgroundTask] = [
             self._tls.run,
@@ -85,7 +89,13 @@ class ApiRole:
             lambda: self._facts.run(server_id),
             self._sessions.maintenance.run,
             build_catalog_indexing(database).run,
+            self._action_meters.run,
         ]
+
+    @property
+    def intake_lag(self) -> IntakeLag:
+        """How long records of nodes wait until they are stored."""
+        return self._sessions.endpoint.lag
 
     async def listen(self, address: Address) -> Address:
         """Start to listen and return the address with its real port. Raises UnavailableError CLI-026."""
@@ -121,6 +131,15 @@ class ApiRole:
             "1 while this process does not trust the clock, and deletes nothing by age.",
             lambda: self._guard.is_held,
         )
+        meters = self._action_meters
+        self._metrics.gauge(
+            "precast_schedule_missed", "Due times of actions that were missed in the last day.", lambda: meters.missed
+        )
+        self._metrics.gauge(
+            "precast_schedule_lag_seconds",
+            "How long the earliest due time of an action has been waiting for a scheduler.",
+            lambda: meters.lag_s,
+        )
         quotas = Quotas(database.clock, RequestLimits(rate=self._settings.requests_per_second))
         return HttpServer(routes, Authoriser(people, recognition, browsers), self._metrics, quotas)
 
@@ -138,11 +157,12 @@ class ApiRole:
         routes.collect(build_policies_api(database, signer))
         routes.collect(build_nodes_api(database, self._sessions.orders, classifier))
         routes.collect(RulesApi(classification.rules))
+        routes.collect(build_windows_api(database))
         routes.collect(self._sessions.endpoint)
         routes.collect(self._sessions.api)
 
     def _collect_other_routes(self, routes: Routes) -> None:
-        """Collect the routes about environments, catalogs, jobs, reports and the status of the site."""
+        """Collect the routes about environments, catalogs, jobs, actions, reports and the status of the site."""
         database, environments = self._database, build_environment_components(self._database, self._settings)
         routes.collect(environments.api)
         routes.collect(environments.hooks_api)
@@ -153,6 +173,7 @@ class ApiRole:
         routes.collect(build_queries_api(database))
         routes.collect(AuditApi(build_audit_log(database)))
         routes.collect(build_runs_api(database, self._settings, self._signer))
+        routes.collect(build_actions_api(database, self._settings, self._signer, self._guard))
         routes.collect(self._reports.api)
         routes.collect(self._status_api())
 

@@ -3,12 +3,14 @@
 from precast.api.jobs import JobsApi
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import build_audit_log, build_target_service
+from precast.app.windows import build_window_service
 from precast.base.ids import TimeOrderedIds
 from precast.services.clocks.guard import ClockGuard
 from precast.services.identity.signer.client import SignerClient
 from precast.services.jobs.creation import JobCreation
 from precast.services.jobs.driven_job import JobStores
 from precast.services.jobs.driver import JobDriver
+from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.jobs.grants import Grants
 from precast.services.jobs.results import AttemptResults
 from precast.services.jobs.service import JobService
@@ -43,7 +45,7 @@ def build_runs_api(database: Database, settings: ServerSettings, signer: SignerC
     return JobsApi(build_job_service(database, signer), database.clock, settings.runs_per_minute)
 
 
-def build_run_driver(database: Database, guard: ClockGuard) -> JobDriver:
+def build_job_driver(database: Database, guard: ClockGuard, lag: IntakeLag) -> JobDriver:
     stores = JobStores(
         database,
         Jobs(database),
@@ -52,8 +54,9 @@ def build_run_driver(database: Database, guard: ClockGuard) -> JobDriver:
         _build_orders(database),
         _build_grants(database),
         guard,
+        build_window_service(database),
     )
-    return JobDriver(stores)
+    return JobDriver(stores, lag)
 
 
 def build_attempt_results(database: Database) -> AttemptResults:

@@ -130,7 +130,7 @@ async def serve(settings: ServerSettings, worker: Worker | None, started: Callab
         address = None if front is None else await front.listen(wanted_address)
         async with AsyncExitStack() as resources, asyncio.TaskGroup() as tasks:
             background = [guard.run, *([] if front is None else front.background)]
-            background += await _background(database, settings, worker, server_id, resources, guard)
+            background += await _background(database, settings, worker, server_id, resources, guard, front)
             running = [tasks.create_task(run()) for run in background]
             _collect_seldom()
             if worker is None:
@@ -177,6 +177,7 @@ async def _background(
     server_id: str,
     resources: AsyncExitStack,
     guard: "ClockGuard",
+    front: "ApiRole | None",
 ) -> "list[BackgroundTask]":
     """The background tasks of the roles other than api. Closing `resources` ends the processes that they have started."""
     background: list[BackgroundTask] = []
@@ -191,7 +192,7 @@ async def _background(
     if SCHEDULER in settings.roles:
         from precast.app.scheduler import scheduler_tasks
 
-        background += scheduler_tasks(database, settings, server_id, guard)
+        background += scheduler_tasks(database, settings, server_id, guard, None if front is None else front.intake_lag)
     return background
 
 

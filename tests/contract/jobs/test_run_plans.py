@@ -87,7 +87,17 @@ def filling() -> Transaction[None]:
         "job",
         [
             (
-                *(f"r{n:04}", "apply", b"{}", "production", f"a{n % 500}", "person:a", n, "done" if n < over else "going", None),
+                *(
+                    f"r{n:04}",
+                    "apply",
+                    b"{}",
+                    "production",
+                    f"a{n % 500}",
+                    "person:a",
+                    n,
+                    "done" if n < over else "going",
+                    None,
+                ),
                 *(n if n < over else None, STEPS, 1, 5, "s" if n % 2 else None, 1, n),
             )
             for n in range(JOBS)
@@ -97,7 +107,17 @@ def filling() -> Transaction[None]:
         "attempt",
         [
             (
-                *(f"r{n:04}", 1, f"n{(n * STEPS + m) % NODES}", 1, 1, m, 0, "COMPLETED" if n < over else "QUEUED", None),
+                *(
+                    f"r{n:04}",
+                    1,
+                    f"n{(n * STEPS + m) % NODES}",
+                    1,
+                    1,
+                    m,
+                    0,
+                    "COMPLETED" if n < over else "QUEUED",
+                    None,
+                ),
                 *(m + 1, n, None, 60, 1, 1, 1, "store", 0, None, 1, None, None, None, None, None, None),
             )
             for n in range(JOBS)
@@ -129,13 +149,22 @@ async def filled(database: Database) -> Database:
 
 async def test_queries_of_jobs_use_an_index(filled: Database) -> None:
     for query in HOT:
-        values = sample(query) | {"job": "r0100", "node": "n7", "action": "a7", "before": "r0300", "before_at": 5, "owner": "s"}
+        values = sample(query) | {
+            "job": "r0100",
+            "node": "n7",
+            "action": "a7",
+            "before": "r0300",
+            "before_at": 5,
+            "owner": "s",
+        }
         values = {name: values[name] for name in query.parameters}
         rows = await filled.write(run, explain(query, filled.dialect), values)
         plan = json.dumps([list(row) for row in rows])
         if filled.dialect is Dialect.SQLITE:
             # A partial index is scanned on purpose: it has only the rows that the query wants.
-            assert not re.search(r"SCAN (job|attempt|job_output|node_lock)\b(?! USING (COVERING )?INDEX job_(open|owned|unowned))", plan), (
+            assert not re.search(
+                r"SCAN (job|attempt|job_output|node_lock)\b(?! USING (COVERING )?INDEX job_(open|owned|unowned))", plan
+            ), (
                 query.name,
                 plan,
             )

@@ -315,10 +315,16 @@ async def test_viewer_gets_each_change_once_in_order_and_output_before_the_end(s
         ExecOutput(order_of(run), 0, [OutputLine("out", "up 3 days\0"), OutputLine("err", "hm")]),
     )
     await write(site.results.update_from_order, "a", ExecEnded(order_of(run), now, code=0, lines=2))
-    await write(site.results.update_from_order, "b", ExecEnded(order_of(run), now, signal=9, is_overdue=True, cut_bytes=7))
+    await write(
+        site.results.update_from_order, "b", ExecEnded(order_of(run), now, signal=9, is_overdue=True, cut_bytes=7)
+    )
     await site.drive()
     seen = await site.service.changes(run, first.after, 0, "exec", with_output=True)
-    assert [_summarise(change) for change in seen.changes] == [("a", "up 3 days\0"), ("a", "COMPLETED"), ("b", "FAILED")]
+    assert [_summarise(change) for change in seen.changes] == [
+        ("a", "up 3 days\0"),
+        ("a", "COMPLETED"),
+        ("b", "FAILED"),
+    ]
     assert (await site.service.changes(run, seen.after, 0)).changes == []
     assert [_summarise(change) for change in (await site.service.changes(run, 0, 0)).changes] == [
         ("a", "COMPLETED"),

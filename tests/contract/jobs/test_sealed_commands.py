@@ -51,7 +51,10 @@ async def test_server_that_takes_over_sends_signed_orders_after_the_person_is_go
     signer: SignerClient,
     clock: ManualClock,
 ) -> None:
-    first, second = JobEngine(database, signer), JobEngine(other_database, await open_local_signer(authority_files, clock), "s2")
+    first, second = (
+        JobEngine(database, signer),
+        JobEngine(other_database, await open_local_signer(authority_files, clock), "s2"),
+    )
     await first.connect("a", "b")
     ann = await credential_of("commands", signer, clock)
     run = (await first.service.command(one_at_a_time(), ANN, ann)).id
@@ -64,7 +67,9 @@ async def test_server_that_takes_over_sends_signed_orders_after_the_person_is_go
     assert [await signatures(each, authority_files, node) for each in (first, second) for node in "ab"] == [[True]] * 4
 
 
-async def test_command_without_the_role_is_not_created(site: JobEngine, signer: SignerClient, clock: ManualClock) -> None:
+async def test_command_without_the_role_is_not_created(
+    site: JobEngine, signer: SignerClient, clock: ManualClock
+) -> None:
     for role in ("admin", "operator", "viewer"):
         with pytest.raises(DeniedError) as caught:
             await site.service.command(one_at_a_time(), ANN, await credential_of(role, signer, clock))

@@ -18,6 +18,7 @@ from precast.api.sessions import frames
 from precast.api.sessions.receive_budget import ReceiveBudget
 from precast.api.sessions.store_batch import StoreBatch
 from precast.base.errors import PrecastError
+from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.sessions.orders import OrderService, StreamRewound
 from precast.services.sessions.record_intake import RecordIntake, RecordKind, RecordSource, StoredRecords
 from precast.services.sessions.served_state import ServedState
@@ -59,6 +60,7 @@ class SharedState(NamedTuple):
 
     budget: ReceiveBudget
     batch: StoreBatch
+    lag: IntakeLag
 
 
 class Connection:
@@ -74,6 +76,7 @@ class Connection:
         "_is_pushing",
         "_is_storing",
         "_kinds",
+        "_lag",
         "_next_allowed_s",
         "_orders",
         "_pending",
@@ -113,7 +116,7 @@ class Connection:
         self._records = records
         self._orders = orders
         self._kinds = kinds
-        self._budget, self._batch = shared
+        self._budget, self._batch, self._lag = shared
         self._protocol = protocol
         self._budgeted_bytes = 0
         self.node = node
@@ -187,6 +190,7 @@ class Connection:
     async def detach(self) -> None:
         """Drop all records that are not acknowledged, and free their budget; the node sends them again."""
         self._is_detached = True
+        self._lag.commit(self)
         if self._reply_task is not None:
             self._reply_task.cancel()
         self._pending, self._pending_bytes, self._storing_bytes = [], 0, 0
@@ -308,6 +312,7 @@ class Connection:
         records, self._storing_bytes = self._pending, self._pending_bytes
         self._pending, self._pending_bytes = [], 0
         self._signal_space()
+        self._lag.arrive(self)
         try:
             self._records.submit(RecordSource(self._stream, self.epoch, self._position), records, self._kinds, self)
         except Exception as error:  # noqa: BLE001 - the boundary
@@ -332,6 +337,7 @@ class Connection:
         self._fail(error)
 
     def _free_stored(self) -> None:
+        self._lag.commit(self)
         self._free_budget(self._storing_bytes)
         self._storing_bytes = 0
 

@@ -17,6 +17,7 @@ from precast.api.sessions.receive_budget import ReceiveBudget
 from precast.api.sessions.sockets import SessionSocket
 from precast.api.sessions.store_batch import StoreBatch
 from precast.base.errors import PrecastError
+from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.sessions import issues as session_issues
 from precast.services.sessions.orders import OrderService
 from precast.services.sessions.record_intake import RecordIntake
@@ -73,7 +74,8 @@ class SessionEndpoint:
         self.connections: dict[str, Connection] = {}
         self._sockets: Counter[str] = Counter()
         self._beginning: Counter[str] = Counter()  # by node; at most one for each socket
-        self._shared = SharedState(ReceiveBudget(), StoreBatch())
+        self.lag = IntakeLag(time.monotonic)
+        self._shared = SharedState(ReceiveBudget(), StoreBatch(), self.lag)
 
     @route(
         "GET",

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from precast.services.clocks.guard import ClockGuard
 from precast.services.jobs.grants import Grants
 from precast.services.jobs.job_net import JobNet, StepKey
+from precast.services.jobs.job_windows import JobWindows, Openings
 from precast.services.jobs.order_bodies import make_order
 from precast.services.jobs.requests import decode_request, why_away
 from precast.services.jobs.turn_rate import TurnRate
@@ -43,6 +44,7 @@ class JobStores(NamedTuple):
     orders: OrderService
     grants: Grants
     guard: ClockGuard
+    windows: Openings
 
 
 class Intake(NamedTuple):
@@ -66,15 +68,30 @@ class DrivenJob:
         in_round = [step for step in steps if step.n == job.round]
         self._net = JobNet(self._request.net_limits, in_round, is_going=job.state == states.GOING)
         self._round = job.round
-        self._rate = TurnRate(self._request.limits.per_minute, stores.database.clock)
+        clock, nodes = stores.database.clock, sorted({step.node for step in in_round})
+        self._rate = TurnRate(self._request.limits.per_minute, clock)
+        self._windows = JobWindows(stores.windows, clock, job, self._request, nodes)
+        self._closed: set[str] = set()  # nodes whose windows are closed
+        self._told: set[AttemptKey] = set()  # attempts that were told to end
         self._looked_s = float("-inf")
-        self._is_told = False
+        self._is_blocked = False
+        self.environment = job.environment or ""
         self.next_s: float | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """The number of attempts that have their turn."""
+        return len(self._net.running)
+
+    @property
+    def wanted(self) -> int:
+        """The most attempts that could start now, as far as is known."""
+        return MAX_TURNS if self._net.has_waiting and not self._is_blocked else 0
 
     # Passes
 
-    async def advance(self) -> bool:
-        """Drive the job as far as it goes now; whether it is still to be driven. Raises JobLost."""
+    async def take_in(self) -> bool:
+        """Follow what has happened; whether the job is still to be driven. Raises JobLost."""
         write = self._stores.database.write
         while True:
             intake = await write(self._take_in)
@@ -85,20 +102,37 @@ class DrivenJob:
                 if await write(self._finish):
                     return False
                 continue
-            if intake.job.state == states.GOING:
-                if await self._look_for_nodes() or await self._give_turns():
+            self._is_blocked = intake.job.state != states.GOING
+            if not self._is_blocked:
+                await self._follow_windows()
+                if await self._look_for_nodes():
                     continue
-                if self._net.is_halted:
-                    await write(self._halt)
-                    continue
-                if not self._net.running and not self._net.has_waiting and await write(self._rest):
+                is_idle = not self._net.running and (not self._net.has_waiting or self._is_blocked)
+                if is_idle and await write(self._rest):
                     return False
             self._plan_next()
             return True
 
+    async def give_turns(self, limit: int) -> bool:
+        """Give at most so many turns, as the net allows; whether anything has changed. Raises JobLost."""
+        if self._request.limits.per_minute is not None:
+            self._net.add_rate(self._rate.take_new())
+        chosen: list[StepKey] = []
+        while len(chosen) < min(limit, MAX_TURNS) and (key := self._net.start_next()) is not None:
+            chosen.append(key)
+        if len(chosen) < limit:
+            self._is_blocked = True  # until something happens
+        if chosen:
+            for key in await self._stores.database.write(self._order, chosen):
+                self._net.postpone(key)
+        if self._net.is_halted:
+            await self._stores.database.write(self._halt)
+        self._plan_next()
+        return bool(chosen) or self._net.is_halted
+
     def return_nodes(self, nodes: Sequence[str]) -> bool:
         """Nodes have connected; whether the job waits for any of them."""
-        return self._net.return_nodes(nodes)
+        return self._net.return_nodes(set(nodes) - self._closed)
 
     def _follow(self, changed: Sequence[StepState]) -> None:
         for step in changed:
@@ -107,14 +141,42 @@ class DrivenJob:
 
     def _plan_next(self) -> None:
         """When the next pass is due by time alone."""
-        now_s = self._stores.database.clock.monotonic_s()
-        waits = [LOOK_S] if self._net.running else []
+        clock, limits = self._stores.database.clock, self._request.limits
+        waits = [60.0]
+        if self._net.running:
+            waits.append(LOOK_S)
         if self._net.has_waiting and (rate_s := self._rate.wait_s()) is not None:
             waits.append(rate_s)
         if self._net.away:
-            limits = self._request.limits
-            waits.append(limits.try_every_s if limits.tries else min(60.0, max(1.0, limits.away_s)))
-        self.next_s = now_s + min(waits) if waits else now_s + 60.0
+            waits.append(limits.try_every_s if limits.tries else max(1.0, limits.away_s))
+        if (change_at := self._windows.find_next_change()) is not None:
+            waits.append(max(0.0, (change_at - clock.now()).total_seconds()))
+        self.next_s = clock.monotonic_s() + min(waits)
+
+    # Windows
+
+    async def _follow_windows(self) -> None:
+        """Begin nothing on nodes whose windows are closed. If they are closed for all, the job waits as it is, with its batches."""
+        await self._windows.refresh()
+        closed = self._windows.find_closed()
+        opened = self._closed - closed
+        self._closed = closed
+        waiting = {key.node for key in self._net.waiting}
+        if waiting and waiting <= closed:
+            self._is_blocked = True
+        else:
+            self._net.hold(closed)
+        self._net.return_nodes(opened)
+        aborted = self._windows.find_aborted()
+        if any(key.node in aborted for key in self._net.running):
+            await self._stores.database.write(self._abort_closed, aborted)
+
+    def _abort_closed(self, nodes: set[str]) -> Transaction[None]:
+        job = yield from self._lock()
+        for key in (yield from self._stores.attempts.list_picked_up(job.id)):
+            if key.node in nodes and key not in self._told:
+                self._told.add(key)
+                yield from self._stores.grants.abort(key, "its window has closed")
 
     # Taking in
 
@@ -140,11 +202,12 @@ class DrivenJob:
             ending = Ending(states.CANCELLED, None, f"{verb} by {job.stopped_by}")
         for ended in (yield from self._stores.attempts.end_queued(job.id, ending)):
             yield from self._stores.grants.end_wait(ended, ending.message or "")
-        if job.state == states.ABORTING and not self._is_told:
-            for key in (yield from self._stores.attempts.list_picked_up(job.id)):
+        if job.state == states.ABORTING:
+            picked_up = yield from self._stores.attempts.list_picked_up(job.id)
+            for key in [key for key in picked_up if key not in self._told]:
+                self._told.add(key)
                 yield from self._stores.grants.abort(key, ending.message or "")
             yield from self._stores.attempts.hurry(job.id, self._now() + ABORT_GRACE)
-            self._is_told = True
 
     def _finish(self) -> Transaction[bool]:
         """End the job; False if another transaction is writing a change, which the next pass sees."""
@@ -160,9 +223,9 @@ class DrivenJob:
             yield from self._stores.jobs.set_state(job.id, states.HALTING, job.changes, None)
 
     def _rest(self) -> Transaction[bool]:
-        """Let nobody drive the job: all it waits for is nodes that are away. False if one of them is back, or something has changed."""
+        """Let nobody drive the job: all it waits for is nodes that are away, and windows. False if something has changed."""
         job = yield from self._lock()
-        nodes = [key.node for key in self._net.away]
+        nodes = [key.node for key in self._net.away if key.node not in self._closed]
         if (yield from self._stores.attempts.has_unnumbered(job.id)) or (
             yield from self._stores.sessions.filter_connected(nodes)
         ):
@@ -172,6 +235,8 @@ class DrivenJob:
             wake_at = min(wake_at, due_at)
         if self._request.limits.tries is not None:
             wake_at = min(wake_at, self._now() + timedelta(seconds=self._request.limits.try_every_s))
+        if (change_at := self._windows.find_next_change()) is not None:
+            wake_at = min(wake_at, change_at)
         yield from self._stores.jobs.rest(self._claim, wake_at)
         return True
 
@@ -183,7 +248,7 @@ class DrivenJob:
         if now_s - self._looked_s < LOOK_S or not (self._net.running or self._net.away):
             return False
         self._looked_s = now_s
-        away = self._net.away
+        away = [key for key in self._net.away if key.node not in self._closed]
         gone, back = await self._stores.database.write(self._look, away)
         for key in gone:
             self._net.postpone(StepKey(key.task, key.node))
@@ -223,22 +288,6 @@ class DrivenJob:
             yield from attempts.end(key, states.QUEUED, ending)
 
     # Turns
-
-    async def _give_turns(self) -> bool:
-        """Give the turns that the net allows now; whether there were any."""
-        self._net_rate()
-        chosen: list[StepKey] = []
-        while len(chosen) < MAX_TURNS and (key := self._net.start_next()) is not None:
-            chosen.append(key)
-        if not chosen:
-            return False
-        for key in await self._stores.database.write(self._order, chosen):
-            self._net.postpone(key)
-        return True
-
-    def _net_rate(self) -> None:
-        if self._request.limits.per_minute is not None:
-            self._net.add_rate(self._rate.take_new())
 
     def _order(self, chosen: Sequence[StepKey]) -> Transaction[list[StepKey]]:
         """Give turns and post orders; returns the steps whose nodes are away."""

@@ -12,6 +12,9 @@ from datetime import timedelta
 
 from precast.base.errors import PrecastError
 from precast.services.jobs.driven_job import DrivenJob, JobLost, JobStores
+from precast.services.jobs.flow.adaptive_limit import AdaptiveLimit
+from precast.services.jobs.flow.fair_share import FairShare
+from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.store.engine.query import Transaction
 from precast.store.engine.wakeups import POLL_S
 from precast.store.jobs.jobs import DUE_TOPIC, MOVED_PREFIX, JobClaim
@@ -39,9 +42,12 @@ DELETE_EVERY_S = 600.0
 class JobDriver:
     """Owns the jobs that this server drives, for as long as `run` runs."""
 
-    def __init__(self, stores: JobStores) -> None:
+    def __init__(self, stores: JobStores, lag: IntakeLag) -> None:
         self._stores = stores
         self._clock = stores.database.clock
+        self._lag, self._limit = lag, AdaptiveLimit(self._clock.monotonic_s)
+        self._share = FairShare()
+        self._in_flight: dict[str, int] = {}
         self._claims: dict[str, JobClaim] = {}
         self._driven: dict[str, DrivenJob] = {}
         # Ids of claimed jobs that need a pass, and nodes that have connected; the latter are bounded by the fleet.
@@ -79,9 +85,9 @@ class JobDriver:
                 self._due.add(job)
         due, self._due = self._due, set()
         for job in sorted(due):
-            if not await self._guard(self.advance(job)):
-                # The net in memory may differ from what is stored: it is computed again.
-                self._driven.pop(job, None)
+            if not await self._guard(self._take_in(job)):
+                self._forget_net(job)
+        await self._share_turns()
         await self._guard(self._delete_old())
 
     @property
@@ -95,24 +101,78 @@ class JobDriver:
         if room > 0:
             for claim in await self._stores.database.write(self._own, owner, room):
                 self._claims[claim.job] = claim
-                self._driven.pop(claim.job, None)
+                self._forget_net(claim.job)
         self._due.update(job for job in self._claims if job not in self._driven)
 
     async def advance(self, job_id: str) -> None:
         """Drive a job as far as it goes now. A job that this server does not drive is left alone."""
+        while job_id in self._claims:
+            await self._take_in(job_id)
+            if not await self._share_turns():
+                return
+
+    async def _take_in(self, job_id: str) -> None:
+        """Follow what has happened in a job, and offer what could start."""
         claim = self._claims.get(job_id)
         if claim is None:
             return
         try:
-            driven = self._driven.get(job_id)
-            if driven is None:
-                driven = self._driven[job_id] = await self._load(claim)
-            goes_on = await driven.advance()
+            driven = self._driven.get(job_id) or await self._load(claim)
+            self._driven[job_id] = driven
+            goes_on = await driven.take_in()
         except JobLost:
             goes_on = False
         if not goes_on:
             self._claims.pop(job_id, None)
-            self._driven.pop(job_id, None)
+            self._forget_net(job_id)
+            return
+        self._count(job_id, driven)
+        self._share.offer(driven.environment, job_id, driven.wanted)
+
+    async def _share_turns(self) -> bool:
+        """Give out the turns that the server can bear, fairly among environments and their jobs; whether anything has changed."""
+        self._limit.observe(self._lag.read(), self._share.in_flight)
+        has_changed = False
+        while shares := self._share.take(max(0, self._limit.limit - self._share.in_flight)):
+            for job, count in shares:
+                if await self._give_turns(job, count):
+                    has_changed = True
+                    self._due.add(job)
+                    self._is_due.set()
+        return has_changed
+
+    async def _give_turns(self, job: str, count: int) -> bool:
+        """Give turns of one job; whether anything has changed. The share has counted them as in flight."""
+        driven = self._driven[job]
+        try:
+            has_changed = await driven.give_turns(count)
+        except JobLost:
+            self._claims.pop(job, None)
+            self._forget_net(job)
+            return False
+        except PrecastError as error:
+            log.warning("jobs are not driven: %s", error)
+            self._forget_net(job)
+            return False
+        self._share.done(job, count)
+        self._count(job, driven)
+        self._share.offer(driven.environment, job, driven.wanted)
+        return has_changed
+
+    def _count(self, job: str, driven: DrivenJob) -> None:
+        """Tell the share how many attempts of a job are in flight."""
+        before = self._in_flight.get(job, 0)
+        self._in_flight[job] = driven.in_flight
+        if driven.in_flight > before:
+            self._share.adopt(driven.environment, job, driven.in_flight - before)
+        else:
+            self._share.done(job, before - driven.in_flight)
+
+    def _forget_net(self, job: str) -> None:
+        """The net in memory may differ from what is stored: it is computed again, if the job is still this server's."""
+        self._driven.pop(job, None)
+        self._in_flight.pop(job, None)
+        self._share.forget(job)
 
     async def _load(self, claim: JobClaim) -> DrivenJob:
         """Compute the net of a job from its stored states. Raises JobLost."""

@@ -105,6 +105,18 @@ class JobNet:
         self._execution.finish(self._running.pop(key), Outcome.SKIPPED)
         self._away.add(key)
 
+    def hold(self, nodes: Iterable[str]) -> None:
+        """Nodes may not begin for now: their steps leave their batches, as though the nodes were away."""
+        names = set(nodes)
+        for key in [key for key in self.waiting if key.node in names]:
+            if key in self._late:
+                self._late.remove(key)
+                self._put("late", -1)
+            else:
+                self._put(_to_do(key), -1)
+                self._put(_over(self._batches[key]), 1)
+            self._away.add(key)
+
     def return_nodes(self, nodes: Iterable[str]) -> bool:
         """Nodes are back; whether any of them was away in this job."""
         names = set(nodes)
@@ -140,6 +152,13 @@ class JobNet:
     def away(self) -> list[StepKey]:
         """The steps whose nodes are waited for."""
         return list(self._away)
+
+    @property
+    def waiting(self) -> list[StepKey]:
+        """The steps without a turn whose nodes are not away."""
+        return [
+            key for key in self._keys if key not in self._ended and key not in self._running and key not in self._away
+        ]
 
     @property
     def has_waiting(self) -> bool:

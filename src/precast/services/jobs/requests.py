@@ -44,6 +44,7 @@ class JobRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     standing: StandingSeal | None = None  # of a command that an action repeats
     # Attempts that no node has picked up until then expire.
     until: datetime | None = None
+    overrides_window: bool = False
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self)

@@ -1,6 +1,7 @@
 """One node's connection: it is rate-limited and bounded, and drops its records when it is detached."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +15,7 @@ from precast.api.sessions.connection import Connection, SharedState
 from precast.api.sessions.messages import SessionMessages
 from precast.api.sessions.receive_budget import ReceiveBudget
 from precast.api.sessions.store_batch import StoreBatch
+from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.sessions.orders import StreamRewound
 from precast.services.sessions.record_intake import RecordKind, RecordSource, StoredRecords
 from precast.services.sessions.sessions import AcceptedSession
@@ -115,7 +117,7 @@ def connect(
     """A connection of a node; it gets a budget and a batch of its own unless they are given."""
     untyped: Any = Connection
     node, accepted = NodeCaller(name, {}, "ab", AT), AcceptedSession(1, 5, StreamPosition(0, 3), "")
-    shared = SharedState(budget or ReceiveBudget(), batch or StoreBatch())
+    shared = SharedState(budget or ReceiveBudget(), batch or StoreBatch(), IntakeLag(time.monotonic))
     connection: Connection = untyped(socket, node, "store", accepted, 0, store, store, {}, shared, socket)
     return connection
 

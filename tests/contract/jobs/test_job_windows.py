@@ -1,0 +1,113 @@
+"""Jobs and windows, on both databases: nothing begins on a node whose window is closed, or closes too soon."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import pytest
+
+from lab.job_engine import JobEngine
+from precast.base.clock import ManualClock
+from precast.services.identity.signer.client import SignerClient
+from precast.services.windows.openings import NodeOpenings
+from precast.store.engine.database import Database
+from precast.wire.jobs.orders import Abort
+from precast.wire.jobs.views import JobLimits
+from precast.wire.windows.bodies import ActionClass, AtClose
+from precast.wire.windows.intervals import Interval
+
+SHORT = JobLimits(needs_s=60, away_s=86_400, begin_s=3600)
+
+
+class Windows:
+    """Windows that the test opens, by node; other nodes are always open."""
+
+    def __init__(self) -> None:
+        self.by_node: dict[str, NodeOpenings] = {}
+        self.asked: list[str] = []
+
+    def open(self, node: str, opens_at: datetime, minutes: int, at_close: AtClose = "finish") -> None:
+        interval = Interval(opens_at, opens_at + timedelta(minutes=minutes))
+        self.by_node[node] = NodeOpenings((interval,), at_close, ("night",), ())
+
+    async def openings(
+        self, nodes: Sequence[str], class_: ActionClass, start: datetime, end: datetime
+    ) -> dict[str, NodeOpenings | None]:
+        self.asked.append(class_)
+        return {node: self.by_node.get(node) for node in nodes}
+
+
+@pytest.fixture
+def windows() -> Windows:
+    return Windows()
+
+
+@pytest.fixture
+async def site(database: Database, signer: SignerClient, windows: Windows) -> JobEngine:
+    made = JobEngine(database, signer, windows=windows)
+    await made.connect("a", "b", "c", "d")
+    return made
+
+
+async def at_once(site: JobEngine, clock: ManualClock, minutes: float) -> None:
+    clock.advance(minutes * 60)
+    await site.connect("a", "b", "c", "d")
+    await site.drive()
+
+
+async def test_closed_window_holds_its_node_back_and_no_other(
+    site: JobEngine, windows: Windows, clock: ManualClock
+) -> None:
+    windows.open("a", clock.now() + timedelta(hours=1), 30)
+    job = await site.start("a", "b", limits=SHORT)
+    await site.drive()
+    assert windows.asked[0] == "run-enforce"
+    assert await site.ordered("a", "b") == ["b"]
+    await site.carry_out(job, "b")
+    await site.drive()
+    assert site.driver.driven == [], "a job that waits for a window belongs to nobody"
+    await at_once(site, clock, 59)
+    assert await site.ordered("a", "b") == ["b"]
+    await at_once(site, clock, 1)
+    assert await site.ordered("a", "b") == ["a", "b"]
+
+
+async def test_job_that_waits_as_a_whole_keeps_its_batches(
+    site: JobEngine, windows: Windows, clock: ManualClock
+) -> None:
+    for node in "abcd":
+        windows.open(node, clock.now() + timedelta(hours=1), 60)
+    limits = JobLimits(canary="1", needs_s=60, away_s=86_400)
+    job = await site.start("a", "b", "c", "d", limits=limits)
+    await site.drive()
+    assert await site.ordered(*"abcd") == []
+    await at_once(site, clock, 60)
+    assert await site.ordered(*"abcd") == ["a"]
+    await site.carry_out(job, "a")
+    await site.drive()
+    assert await site.ordered(*"abcd") == ["a", "b", "c", "d"]
+
+
+async def test_what_does_not_fit_does_not_begin(site: JobEngine, windows: Windows, clock: ManualClock) -> None:
+    windows.open("a", clock.now() - timedelta(minutes=30), 40)
+    job = await site.start("a", limits=JobLimits(needs_s=11 * 60, away_s=3600))
+    await site.drive()
+    assert await site.received("a") == []
+    fits = await site.start("a", limits=JobLimits(needs_s=9 * 60))
+    await site.drive()
+    assert [order.order.split(".")[0] for order in await site.orders_of("a")] == [fits]
+    assert await site.states(job) == {"a": "QUEUED"}
+
+
+@pytest.mark.parametrize(("at_close", "aborts"), [("finish", 0), ("abort", 1)])
+async def test_closing_window_ends_what_was_begun_only_if_it_says_so(
+    site: JobEngine, windows: Windows, clock: ManualClock, at_close: AtClose, aborts: int
+) -> None:
+    windows.open("a", clock.now(), 10, at_close)
+    job = await site.start("a", limits=SHORT)
+    await site.drive()
+    await site.claim(job, "a")
+    await at_once(site, clock, 9)
+    assert not [body for body in await site.received("a") if isinstance(body, Abort)]
+    await at_once(site, clock, 2)
+    await site.drive()
+    assert len([body for body in await site.received("a") if isinstance(body, Abort)]) == aborts

@@ -37,6 +37,10 @@ POST   /v1/policies                                   node.policy
 POST   /v1/classifications                            node.classify
 POST   /v1/rules/{number}                             rule.set
 DELETE /v1/rules/{number}                             rule.remove
+POST   /v1/windows/{window}                           window.set
+POST   /v1/windows/{window}/bindings                  window.bind
+DELETE /v1/windows/{window}/bindings                  window.unbind
+DELETE /v1/windows/{window}                           window.remove
 POST   /v1/refreshes                                  node.refresh
 POST   /v1/collections                                facts.collect
 POST   /v1/deactivations                              node.deactivate
@@ -54,8 +58,14 @@ POST   /v1/approvals/{request}/rejection              approval.reject
 POST   /v1/approvals/{request}/withdrawal             approval.withdraw
 POST   /v1/runs                                       run.start
 POST   /v1/runs/{run}/stop                            run.stop
+POST   /v1/runs/{run}/abort                           run.abort
+POST   /v1/runs/{run}/resume                          run.resume
+POST   /v1/runs/{run}/retry                           run.retry
 POST   /v1/commands                                   command.run
 POST   /v1/commands/{run}/stop                        run.stop
+POST   /v1/commands/{run}/abort                       run.abort
+POST   /v1/commands/{run}/resume                      run.resume
+POST   /v1/commands/{run}/retry                       run.retry
 POST   /v1/web/session                                web.sign-in
 DELETE /v1/web/session                                web.sign-out
 POST   /v1/authority/rotation                         authority.prepare
@@ -91,10 +101,11 @@ TABLES = (
         "environment_version",
         "release_log",
         "node_release",
-        "run",
+        "job",
+        "attempt",
         "stream_record",
     ),
-    *("approval_request", "approval_decision", "audit", "audit_chain"),
+    *("approval_request", "approval_decision", "audit", "audit_chain", "maintenance_window", "window_binding"),
 )
 WEB1 = {"targets": ["web1"]}
 
@@ -123,11 +134,12 @@ class Walk:
         actor: str = "person:admin",
         action: str | None = None,
         headers: dict[str, str] | None = None,
+        query: str = "",
         **path: str,
     ) -> Any:
         """Call a route twice: while no entry can be written, and normally. Returns the body of the second answer."""
         method, template = name.split(" ")
-        route = template.format(**path)
+        route = template.format(**path) + query
         credentials = None if token == "" else token or self.server.admin
 
         def call() -> HttpResponse:
@@ -257,6 +269,10 @@ def walk_nodes(walk: Walk) -> None:
     walk.call("POST /v1/classifications", {"nodes": WEB1, "values": {"environment": "production"}})
     walk.call("POST /v1/rules/{number}", {"name": "db*", "role": "db"}, number="7")
     walk.call("DELETE /v1/rules/{number}", number="7")
+    walk.call("POST /v1/windows/{window}", {"rules": ["Sun 02:00 4h"]}, window="sunday")
+    walk.call("POST /v1/windows/{window}/bindings", {"target": "web1"}, window="sunday")
+    walk.call("DELETE /v1/windows/{window}/bindings", window="sunday", query="?target=web1")
+    walk.call("DELETE /v1/windows/{window}", window="sunday")
     for name in ("refreshes", "collections", "deactivations", "reactivations"):
         walk.call(f"POST /v1/{name}", {"nodes": WEB1, "why": "asked"})
 
@@ -308,14 +324,27 @@ def until_staged(walk: Walk, before: str) -> str:
 
 
 def walk_jobs(walk: Walk, people: dict[str, str]) -> None:
-    limits = {"away_s": 3600}  # the node is not connected, and the jobs wait for it
-    job = walk.call("POST /v1/runs", {"nodes": WEB1, "limits": limits})
-    # From now on, the driver of jobs writes into these by itself.
-    walk.tables = tuple(table for table in TABLES if table not in ("run", "stream_record"))
-    walk.call("POST /v1/runs/{run}/stop", run=job["id"])
-    command = {"nodes": WEB1, "argv": ["true"], "limits": limits}
-    job = walk.call("POST /v1/commands", command, token=people["eve"], actor="person:eve")
-    walk.call("POST /v1/commands/{run}/stop", token=people["eve"], actor="person:eve", run=job["id"])
+    """The node is not connected: jobs wait for it, until they are ended or it was looked for once."""
+    waiting, trying = {"away_s": 3600}, {"tries": 1}
+    starts: tuple[tuple[str, dict[str, Any], str], ...] = (
+        ("runs", {}, "admin"),
+        ("commands", {"argv": ["true"]}, "eve"),
+    )
+    for kind, body, person in starts:
+
+        def call(name: str, body: Any = None, *, kind: str = kind, person: str = person, **path: str) -> Any:
+            return walk.call(f"POST /v1/{kind}{name}", body, token=people.get(person), actor=f"person:{person}", **path)
+
+        job = call("", {"nodes": WEB1, "limits": waiting, **body})["id"]
+        # From now on, the driver of jobs writes into these by itself.
+        walk.tables = tuple(table for table in TABLES if table not in ("job", "attempt", "stream_record"))
+        for verb in ("stop", "resume", "abort"):
+            call(f"/{{run}}/{verb}", run=job)
+            if verb != "resume":
+                walk.until(f"/v1/runs/{job}", lambda view: view["ended_at"] is not None)
+        job = call("", {"nodes": WEB1, "limits": trying, **body})["id"]
+        walk.until(f"/v1/runs/{job}", lambda view: view["reasons"] == {"FAILED(unreachable)": 1} and view["ended_at"])
+        call("/{run}/retry", run=job)
 
 
 def walk_browser(walk: Walk) -> None:

@@ -57,6 +57,14 @@ GET     /v1/requests                                      viewer    no
 POST    /v1/requests/{node}/signature                     operator  no
 POST    /v1/requests/{node}/rejection                     operator  no
 
+GET     /v1/windows                                       viewer    no
+GET     /v1/windows/{window}                              viewer    no
+POST    /v1/windows/{window}                              operator  no
+DELETE  /v1/windows/{window}                              operator  no
+POST    /v1/windows/{window}/bindings                     operator  no
+DELETE  /v1/windows/{window}/bindings                     operator  no
+GET     /v1/nodes/{node}/openings                         viewer    no
+
 GET     /v1/nodes                                         viewer    no
 GET     /v1/nodes/{node}                                  viewer    no
 GET     /v1/nodes/{node}/session                          viewer    no
@@ -117,15 +125,21 @@ POST    /v1/releases                                      operator  no
 GET     /v1/releases/{release}                            viewer    no
 POST    /v1/rollbacks                                     operator  no
 
-GET     /v1/runs                                          viewer    no
-POST    /v1/runs                                          operator  no
-GET     /v1/runs/{run}                                    viewer    no
-GET     /v1/runs/{run}/changes                            viewer    no
-GET     /v1/runs/{run}/steps                              viewer    no
-POST    /v1/runs/{run}/stop                               operator  no
+GET     /v1/runs                                          viewer    own
+POST    /v1/runs                                          operator  own
+GET     /v1/runs/{run}                                    viewer    own
+GET     /v1/runs/{run}/changes                            viewer    own
+GET     /v1/runs/{run}/steps                              viewer    own
+POST    /v1/runs/{run}/stop                               operator  own
+POST    /v1/runs/{run}/abort                              operator  own
+POST    /v1/runs/{run}/resume                             operator  own
+POST    /v1/runs/{run}/retry                              operator  own
 POST    /v1/commands                                      commands  no
 GET     /v1/commands/{run}/changes                        commands  no
 POST    /v1/commands/{run}/stop                           commands  no
+POST    /v1/commands/{run}/abort                          commands  no
+POST    /v1/commands/{run}/resume                         commands  no
+POST    /v1/commands/{run}/retry                          commands  no
 
 GET     /v1/reports                                       viewer    no
 GET     /v1/reports/{report}                              viewer    no
@@ -151,7 +165,7 @@ released   closed     closed
 # The kinds of records that a server accepts from a node.
 RECORDS = {
     *("facts", "loss", "run-began", "run-events", "run-ended"),
-    *("not-run", "exec-began", "exec-output", "exec-ended"),
+    *("claim", "not-run", "order-ended", "exec-began", "exec-output", "exec-ended"),
 }
 
 

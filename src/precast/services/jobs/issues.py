@@ -21,7 +21,7 @@ TOO_MANY_RUNS = Issue(
 OTHER_ENVIRONMENT = Issue(
     "RUN-006",
     Kind.DENIED,
-    "some of the nodes are in an environment that your token is not for: {environments}",
+    "some of the nodes are in an environment that your token is not for",
     "name only nodes of your environments, or ask for a token for the others",
 )
 RUN_OPEN = Issue(

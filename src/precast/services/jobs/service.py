@@ -80,9 +80,7 @@ class JobService:
     async def _resolve(self, nodes: TargetsBody, environments: Sequence[str]) -> ResolvedTargets:
         resolved = await self._targets.resolve(nodes)
         if environments and not resolved.environments <= set(environments):
-            raise issues.OTHER_ENVIRONMENT.error(
-                environments=", ".join(sorted(resolved.environments - set(environments)))[:200]
-            )
+            raise issues.OTHER_ENVIRONMENT.error()  # which environment that is, is not for the person to know
         return resolved
 
     def _create(self, new: NewJob) -> Transaction[JobView]:

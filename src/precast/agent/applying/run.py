@@ -55,8 +55,8 @@ class RunRequest(NamedTuple):
     begins: Callable[[LocalStore], None] | None = (
         None  # called under the lease before anything else; may refuse the run
     )
-    # Called in the transaction that notes the end of the run, before its report.
-    ends: Callable[[LocalStore, sqlite3.Connection, Summary], None] | None = None
+    # Called in the transaction that notes the end of the run, before its report. Returns why the run was broken off, if it was.
+    ends: Callable[[LocalStore, sqlite3.Connection, Summary], str] | None = None
     life: str | None = None  # the life that the catalog was released to; None for one that a person gives
     reporter: "Reporter | None" = None  # reports to the servers; None if there are none
 
@@ -122,15 +122,14 @@ def apply(
                 reporter.stop()
             with store.transaction() as db:
                 put_note(db, _run_note(request, summary, clock))
-                if request.ends is not None:
-                    request.ends(store, db, summary)
+                why = "" if request.ends is None else request.ends(store, db, summary)
                 if reporter is not None:
                     phases = {
                         "plan": planned_s - started_s,
                         "apply": applied_s - planned_s,
                         "finish": ended_s - applied_s,
                     }
-                    reporter.end(store, db, "ended", summary, phases)
+                    reporter.end(store, db, "broken-off" if why else "ended", summary, phases, why)
     finally:
         store.close()
     return summary

@@ -88,7 +88,7 @@ def fetch_policy(root: Path, url: str, client: HttpClient, store: LocalStore) ->
     """
     cached, now, trouble = read_policy(root), store.clock.now(), ""
     headers = (
-        {"If-None-Match": f'"{cached[1].serial}"'} if cached is not None and _is_current(root, cached, now) else {}
+        {"If-None-Match": f'"{cached[1].tag}"'} if cached is not None and _is_current(root, cached, now) else {}
     )
     response = client.get(url, "/v1/policy", headers)
     if response.status == _NOT_FOUND:

@@ -1,7 +1,8 @@
 """The order to apply the released catalog now.
 
-A run that comes to its end is answered by its own report, also if it was a no-op. A run that was aborted is answered with `not-run` first,
-and reported after that. An order whose run never began is answered with `not-run` and with the report of a run that did not take place.
+A run that comes to its end is answered by its own report, also if it was a no-op. Everything else is answered with `not-run`, and reported
+besides: a run that was aborted or interrupted as broken off, one that never began as a run that did not take place. So only the report of a
+run that has ended is an answer, in whichever order the two records are handled.
 """
 
 import sqlite3
@@ -36,12 +37,13 @@ class RunOrders(OrderQueue[RunOrder]):
             arguments += ["--tags", ",".join(order.tags)]
         return WorkProcess(arguments, order.order)
 
-    def end(self, db: sqlite3.Connection, order_id: str, *, is_complete: bool) -> None:
-        """End an order in the transaction that reports the end of its run, before the report."""
+    def end(self, db: sqlite3.Connection, order_id: str, *, is_complete: bool) -> str:
+        """End an order in the transaction that reports the end of its run. Returns why the run was broken off; empty if it was not."""
         if not is_complete and self._is_aborted(db, order_id):
             self._answer(db, order_id, "aborted", ABORTED)
-        else:
-            self._end(db, order_id)
+            return ABORTED
+        self._end(db, order_id)
+        return ""
 
     def _answer_not_run(self, db: sqlite3.Connection, order: RunOrder, reason: Reason, message: str) -> None:
         """Report a run that did not take place, so that it is listed among the runs of the node."""

@@ -200,22 +200,24 @@ def _end(
     args: argparse.Namespace,
     digest: str,
     summary: "Summary",
-) -> None:
-    """End the order of a run of the cached catalog, and store a note about the run for the daemon."""
+) -> str:
+    """End the order of a run of the cached catalog, and store a note about the run for the daemon. Returns why it was broken off."""
     from precast.agent.orders.run_orders import RunOrders
     from precast.agent.state.spool import Spool, SpoolLimits
     from precast.agent.state.status_notes import CatalogRunNote
     from precast.agent.state.store import put_note
 
+    why = ""
     if args.order:
         spool = Spool(store, SpoolLimits(settings.spool_records, settings.spool_bytes))
-        RunOrders(store, spool).end(db, args.order, is_complete=summary.is_complete)
+        why = RunOrders(store, spool).end(db, args.order, is_complete=summary.is_complete)
     if summary.is_complete and not args.tags and not args.skip_tags:
         before, now = store.read_note(CatalogRunNote), store.clock.now()
         enforced_at = before.enforced_at if summary.is_noop and before is not None else None
         if not summary.is_noop:
             enforced_at = now
         put_note(db, CatalogRunNote(digest, now, summary.is_noop, args.reason, enforced_at))
+    return why
 
 
 def _give_up(args: argparse.Namespace, error: PrecastError) -> None:

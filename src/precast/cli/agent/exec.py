@@ -83,8 +83,6 @@ def _run_command(args: argparse.Namespace, store: "LocalStore", spool: "Spool", 
 
     received = orders.find(args.order)
     assert received is not None, "the caller has found it"
-    # Before the order is begun: one that ends without an answer because of a signal would be answered later than necessary.
-    must_stop = _catch_stop()
 
     def send_output(first: int, lines: "list[OutputLine]") -> None:
         spool.put(EXEC_OUTPUT, msgspec.json.encode(ExecOutput(order.order, first, lines)), Importance.EVENT)
@@ -97,6 +95,8 @@ def _run_command(args: argparse.Namespace, store: "LocalStore", spool: "Spool", 
         except PrecastError as error:
             orders.refuse(args.order, error.message)
             raise
+        # Before the order is begun: an order whose process dies by a signal is answered later than necessary.
+        must_stop = _catch_stop()
         orders.begin(args.order)
         wake_daemon(store.path.parent)
         _carry_out(order, orders, send_output, args.root, must_stop, store)

@@ -96,6 +96,8 @@ class Stage(Node):
         self.refreshed: list[timedelta] = []
         self.restarts: list[str] = []
         self.has_claimed = asyncio.Event()
+        self.may_refresh = asyncio.Event()
+        self.may_refresh.set()
         self.children = WatchedProcesses(self.script, root)
         self.work()
 
@@ -140,6 +142,7 @@ class Stage(Node):
 
     async def _refresh(self, max_age: timedelta) -> None:
         self.refreshed.append(max_age)
+        await self.may_refresh.wait()
 
     async def grant_when_claimed(self, order: str, number: int = 1) -> None:
         await self.until(lambda: (order, number) in self.claimed())
@@ -254,8 +257,49 @@ async def test_order_whose_process_never_begins_is_given_up_after_a_few_starts(s
     assert stage.answers() == [("a", "broken")]
 
 
-@pytest.mark.parametrize(("kind", "answer"), [(RUN, "aborted"), (EXEC, "aborted")])
-async def test_abort_stops_the_process_of_a_begun_order(stage: Stage, kind: str, answer: str) -> None:
+async def test_order_whose_process_cannot_be_started_is_given_up(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def start(*arguments: str) -> None:
+        return None
+
+    monkeypatch.setattr(stage.children, "start", start)
+    stage.order("a", EXEC)
+    async with stage.carrying_out():
+        await stage.grant_when_claimed("a")
+        await stage.until(lambda: stage.state("a") == "ended")
+    assert stage.answers() == [("a", "broken")]
+    assert "a process could not be started: precast agent exec" in caplog.text
+
+
+@pytest.mark.parametrize("is_aborted", [True, False])
+async def test_order_that_is_aborted_or_claimed_again_while_the_catalog_is_fetched_is_not_started(
+    stage: Stage, is_aborted: bool
+) -> None:
+    stage.may_refresh.clear()
+    stage.order("a")
+    async with stage.carrying_out():
+        await stage.grant_when_claimed("a")
+        await stage.until(lambda: len(stage.refreshed) == 1)
+        if is_aborted:
+            stage.abort("a")
+        else:
+            stage.claims.requeue()
+        stage.may_refresh.set()
+        if is_aborted:
+            stage.order("b", EXEC)
+            stage.chore.wake()
+            await stage.grant_when_claimed("b")
+            await stage.until_happened("begun b")
+        else:
+            await stage.grant_when_claimed("a", 2)
+            await stage.until_happened("begun a")
+    assert len(stage.happened()) <= 2
+    assert stage.answers() == ([("a", "aborted")] if is_aborted else [])
+
+
+@pytest.mark.parametrize("kind", [RUN, EXEC])
+async def test_abort_stops_the_process_of_a_begun_order(stage: Stage, kind: str) -> None:
     stage.order("a", kind)
     async with stage.carrying_out():
         await stage.grant_when_claimed("a")
@@ -264,7 +308,7 @@ async def test_abort_stops_the_process_of_a_begun_order(stage: Stage, kind: str,
         stage.chore.wake()
         await stage.until(lambda: stage.state("a") == "ended")
     assert stage.happened() == ["begun a", "ended a"]
-    assert stage.answers() == [("a", answer)]
+    assert stage.answers() == [("a", "aborted")]
 
 
 async def test_abort_also_stops_the_process_that_an_earlier_daemon_has_started(stage: Stage) -> None:

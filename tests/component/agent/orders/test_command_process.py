@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.processes import is_alive
+from precast.agent.orders import command_process
 from precast.agent.orders.command_output import CommandOutput
 from precast.agent.orders.command_process import CommandResult, run_command
 from precast.wire.jobs.orders import MAX_LINE_CHARS, OutputLine
@@ -61,6 +62,22 @@ def test_command_that_takes_too_long_is_terminated_with_its_children(tmp_path: P
     )
     assert (ran.code, ran.signal, ran.is_overdue) == (None, 15, True)
     assert ends_soon(int(pid.read_text()))
+
+
+def test_command_that_is_to_stop_is_terminated_and_killed_if_it_does_not_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command_process, "GRACE_S", 0.1)
+    ready = tmp_path / "ready"
+    script = (
+        "import pathlib, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+        f"pathlib.Path({str(ready)!r}).touch(); time.sleep(600)"
+    )
+    argv = [sys.executable, "-c", script]
+    ran = run_command(
+        argv, 300.0, 10, lambda first, lines: None, directory=Path("/"), environment={}, must_stop=ready.exists
+    )
+    assert ran == CommandResult(None, 9, False, 0, 0, is_stopped=True)
 
 
 def test_process_left_behind_with_the_output_is_not_waited_for() -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from lab.scripted_server import ScriptedServer
-from precast.agent.orders.order_check import check_order
+from precast.agent.orders.order_check import check_order, check_reboot
 from precast.base.errors import DeniedError
 from precast.services.identity.authority import Authority
 from precast.wire.jobs.orders import ExecOrder, SignedExecOrder
@@ -69,3 +69,10 @@ def test_command_without_a_policy_that_permits_enforcing_is_refused(node: Node) 
     node.refuse(node.signed(), "its policy permits no run to enforce")
     (node.root / "var/lib/precast/agent/policy.json").unlink()
     node.refuse(node.signed(), "the node has no policy")
+
+
+def test_reboot_without_a_policy_that_permits_enforcing_is_refused(node: Node) -> None:
+    check_reboot(node.root, "b1", datetime.now(UTC))
+    node.server.permit(node.root, "web1", "never")
+    with pytest.raises(DeniedError, match="its policy permits no run to enforce"):
+        check_reboot(node.root, "b1", datetime.now(UTC))

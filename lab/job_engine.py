@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from precast.app.jobs import build_job_releases
 from precast.base.ids import CountedIds, TimeOrderedIds
 from precast.services.clocks.guard import ClockGuard
 from precast.services.identity.signer.client import SignerClient
@@ -113,6 +114,7 @@ class JobEngine:
             self.grants,
             self.guard,
             windows or AlwaysOpen(),
+            build_job_releases(database),
         )
         self.driver = JobDriver(stores, IntakeLag(database.clock.monotonic_s))
         self._claims: dict[tuple[str, str], int] = {}

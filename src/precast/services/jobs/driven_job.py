@@ -12,9 +12,10 @@ from typing import NamedTuple
 from precast.services.clocks.guard import ClockGuard
 from precast.services.jobs.grants import Grants
 from precast.services.jobs.job_net import JobNet, StepKey
+from precast.services.jobs.job_releases import JobReleases
 from precast.services.jobs.job_windows import JobWindows, Openings
 from precast.services.jobs.order_bodies import make_order
-from precast.services.jobs.requests import decode_request, why_away
+from precast.services.jobs.requests import RELEASE, decode_request, why_away
 from precast.services.jobs.turn_rate import TurnRate
 from precast.services.sessions.orders import OrderService
 from precast.store.engine.database import Database
@@ -45,6 +46,7 @@ class JobStores(NamedTuple):
     grants: Grants
     guard: ClockGuard
     windows: Openings
+    releases: JobReleases
 
 
 class Intake(NamedTuple):
@@ -293,12 +295,18 @@ class DrivenJob:
         """Give turns and post orders; returns the steps whose nodes are away."""
         job = yield from self._lock()
         connected = yield from self._stores.sessions.filter_connected([key.node for key in chosen])
+        refused: dict[str, str] = {}
+        if job.kind == RELEASE:
+            refused = yield from self._stores.releases.release(job, sorted(connected))
         away = []
         for step in sorted(chosen, key=lambda step: step.node):
             key = AttemptKey(job.id, step.task, step.node, self._round)
             if step.node not in connected:
                 yield from self._note_away(job, key)
                 away.append(step)
+            elif step.node in refused:
+                ending = Ending(states.SKIPPED, states.NOT_RELEASED, refused[step.node])
+                yield from self._stores.attempts.end(key, states.QUEUED, ending)
             else:
                 yield from self._order_node(job, key)
         return away

@@ -23,7 +23,7 @@ ABORTED, REFUSED, NOOP_ONLY, INTERRUPTED = "aborted", "refused", "no-op-only", "
 LOST, UNREACHABLE, PURGED, DEADLOCK = "lost", "unreachable", "purged", "deadlock"
 FAILED_UNSEEN = (UNREACHABLE, PURGED, REFUSED, ABORTED)
 # Reasons of SKIPPED.
-AWAY, HALTED = "away", "halted"
+AWAY, HALTED, NOT_RELEASED = "away", "halted", "not-released"
 # Why an attempt is QUEUED, besides AWAY. Computed for views, and not stored. None: it may begin, and its node has not claimed it yet.
 TURN, LOCK = "turn", "lock"
 

@@ -14,7 +14,6 @@ from precast.api.identity.authority import AuthorityApi
 from precast.api.nodes.rules import RulesApi
 from precast.api.nodes.status import StatusApi
 from precast.app import issues
-from precast.app.actions import build_action_meters, build_actions_api
 from precast.app.catalogs import (
     build_approvals_api,
     build_catalog_indexing,
@@ -25,7 +24,7 @@ from precast.app.catalogs import (
 )
 from precast.app.classification import build_classification
 from precast.app.environments import build_environment_components
-from precast.app.jobs import build_runs_api
+from precast.app.jobs import build_action_meters, build_actions_api, build_runs_api
 from precast.app.nodes import (
     build_fact_service,
     build_facts_api,

@@ -5,7 +5,7 @@ from precast.api.catalogs.catalogs import CatalogsApi
 from precast.api.catalogs.origins import OriginsApi
 from precast.api.catalogs.releases import ReleasesApi
 from precast.api.query import QueriesApi
-from precast.app.actions import build_approved_actions
+from precast.app.jobs import build_approved_actions
 from precast.app.server_facts import read_server_facts
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import build_audit_log, build_target_service

@@ -2,10 +2,9 @@
 
 from functools import partial
 
-from precast.app.actions import build_action_scheduler
 from precast.app.classification import build_classification
 from precast.app.environments import build_environment_components
-from precast.app.jobs import build_job_driver
+from precast.app.jobs import build_action_scheduler, build_job_driver
 from precast.app.reports import build_report_retention, build_returner_service
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import BackgroundTask

@@ -6,8 +6,7 @@ from precast.api.sessions.endpoint import SessionEndpoint, SessionSettings
 from precast.api.sessions.maintenance import SessionMaintenance
 from precast.api.sessions.presence import SessionsApi
 from precast.api.sessions.records import declare_messages
-from precast.app.actions import build_action_events
-from precast.app.jobs import build_attempt_results
+from precast.app.jobs import build_action_events, build_attempt_results
 from precast.app.shared_services import build_audit_log
 from precast.services.facts.records import FactRecords
 from precast.services.facts.service import FactService

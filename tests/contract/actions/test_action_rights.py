@@ -171,7 +171,9 @@ async def test_release_by_an_action_is_refused_where_releases_need_approval(stag
     ],
 )
 async def test_times_that_make_no_sense_are_refused(site: ActionSite, times: dict[str, Any], code: str) -> None:
-    moments = {name: site.now + value if isinstance(value, timedelta) else value for name, value in times.items()}
+    moments: dict[str, Any] = {
+        name: site.now + value if isinstance(value, timedelta) else value for name, value in times.items()
+    }
     new = NewAction(FACTS, TargetsBody(["web1"]), ActionTimes(**moments))
     assert await refused(site, new) == code
 

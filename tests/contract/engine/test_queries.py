@@ -42,6 +42,7 @@ TEXTS = {
     *("run", "job", "state", "message", "report", "result", "late", "action"),
     *("server", "instance", "attempts", "machine", "machine_id", "address", "boot_id", "agent", "prefix"),
     *("targets", "point", "approved", "versions"),
+    *("request_id", "job_id", "event", "cause"),
 }
 BYTES = {
     "payload",
@@ -170,6 +171,9 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "attempt": {"jobs"},
         "job_output": {"jobs"},
         "node_lock": {"jobs"},
+        "action": {"actions"},
+        "action_due": {"actions"},
+        "action_node": {"actions"},
         "stream": {"streams"},
         "stream_record": {"streams"},
     }

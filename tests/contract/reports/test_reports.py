@@ -1,6 +1,7 @@
 """Reports on both databases: one row for a run whose records arrive together, records in any grouping, losses, and nodes apart."""
 
 import asyncio
+import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -165,10 +166,12 @@ async def test_end_without_a_summary_keeps_the_counts_so_far(world: World) -> No
 
 
 async def test_lists_are_filtered_and_newest_first(world: World, clock: ManualClock) -> None:
+    job = str(uuid.UUID(int=7))
+    orders = {5: f"{job}.1.1", 6: f"{job}.1.2"}
     for number in range(1, 7):
         node = "web1" if number % 2 else "web2"
         bad = summary(failed=1) if number in (2, 3) else summary(changed=1) if number == 4 else summary()
-        await world.take(prepare_ended(node, ended(began(number, order="o-1" if number > 4 else ""), summary=bad)))
+        await world.take(prepare_ended(node, ended(began(number, order=orders.get(number, "")), summary=bad)))
         clock.advance(1)
 
     async def ids(wanted: ReportFilter, limit: int = 10) -> list[int]:
@@ -179,7 +182,8 @@ async def test_lists_are_filtered_and_newest_first(world: World, clock: ManualCl
     assert await ids(ReportFilter(node="web1")) == [5, 3, 1]
     assert await ids(ReportFilter(is_failed=True)) == [3, 2]
     assert await ids(ReportFilter(is_changed=True)) == [4]
-    assert await ids(ReportFilter(order="o-1")) == [6, 5]
+    assert await ids(ReportFilter(order=job)) == [6, 5]
+    assert await ids(ReportFilter(order=orders[5])) == [5]
     assert await ids(ReportFilter(node="web1", is_failed=True)) == [3]
     assert await ids(ReportFilter(state="running")) == []
     first = await world.reader.list_newest(ReportFilter(), ReportCursor(clock.now()), 4)

@@ -65,7 +65,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--node", metavar="NODE", default="", help="only reports of this node")
-    parser.add_argument("--order", metavar="ID", default="", help="only reports of runs that this order started")
+    parser.add_argument(
+        "--order", metavar="ID", default="", help="only reports of what this order or `precast run` started"
+    )
     parser.add_argument(
         "--environment", metavar="NAME", default="", help="only runs with a catalog of this environment"
     )

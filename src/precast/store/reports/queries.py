@@ -184,7 +184,12 @@ def _list(name: str, leading: str) -> Query:
 
 LIST_ALL = _list("all", "1 = 1")
 LIST_NODE = _list("node", "node = :node")
-LIST_ORDER = _list("order", "order_id = :order_id AND order_id <> ''")
+# By the id of an order, or of the job whose orders they were.
+LIST_ORDER = _list(
+    "order",
+    "substr(order_id, 1, 36) = substr(:order_id, 1, 36) AND order_id <> ''"
+    " AND (order_id = :order_id OR length(:order_id) = 36)",
+)
 LIST_FAILED = _list("failed", "failed > 0")
 LIST_CHANGED = _list("changed", "(changed > 0 OR pending > 0)")
 _EVENTS = """

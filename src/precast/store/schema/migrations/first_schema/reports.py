@@ -35,7 +35,8 @@ TABLES = (
     """,
     "CREATE INDEX report_node ON report (node, received_at, id)",
     "CREATE INDEX report_received ON report (received_at, id)",
-    "CREATE INDEX report_order ON report (order_id, received_at, id) WHERE order_id <> ''",
+    # By the job: the id of an order begins with it, and ids of jobs have 36 characters.
+    "CREATE INDEX report_order ON report (substr(order_id, 1, 36), received_at, id) WHERE order_id <> ''",
     "CREATE INDEX report_running ON report (node) WHERE state = 'running'",
     "CREATE INDEX report_failed ON report (received_at, id) WHERE failed > 0",
     "CREATE INDEX report_eventful ON report (received_at, id) WHERE changed > 0 OR pending > 0",

@@ -118,7 +118,7 @@ class DrivenJob:
     async def give_turns(self, limit: int) -> bool:
         """Give at most so many turns, as the net allows; whether anything has changed. Raises JobLost."""
         if self._request.limits.per_minute is not None:
-            self._net.add_rate(self._rate.take_new())
+            self._net.add_rate(self._rate.take_new(), self._rate.most)
         chosen: list[StepKey] = []
         while len(chosen) < min(limit, MAX_TURNS) and (key := self._net.start_next()) is not None:
             chosen.append(key)

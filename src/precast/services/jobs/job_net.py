@@ -74,7 +74,12 @@ class JobNet:
         t = self._execution.start_next()
         if t is None:
             return None
-        key = self._late.pop(0) if t == len(self._keys) else self._keys[t]
+        if t == len(self._keys):
+            # In the order of the steps, not of the returns: a server that takes the job over does not know the latter.
+            key = min(self._late, key=self._numbers.__getitem__)
+            self._late.remove(key)
+        else:
+            key = self._keys[t]
         self._running[key] = t
         return key
 
@@ -86,6 +91,8 @@ class JobNet:
         has_failed = is_failure(state)
         if (t := self._running.pop(key, None)) is not None:
             self._execution.finish(t, Outcome.FAILURE if has_failed else Outcome.SUCCESS)
+            if has_failed and t == len(self._keys):
+                self._count_canary(key)
             return
         if key in self._away:
             self._away.discard(key)
@@ -97,8 +104,7 @@ class JobNet:
             self._put(_over(self._batches[key]), 1)
         if has_failed:
             self._put("failures", 1)
-            if self._limits.has_canary and self._batches[key] == self._order[0]:
-                self._put("canary failures", 1)
+            self._count_canary(key)
 
     def postpone(self, key: StepKey) -> None:
         """The node of a step that has its turn is away: the step gives back its slot and leaves its batch."""
@@ -127,9 +133,10 @@ class JobNet:
         self._put("late", len(back))
         return bool(back)
 
-    def add_rate(self, count: int) -> None:
-        """Time has passed: so many more steps may start."""
-        self._put("rate", count)
+    def add_rate(self, count: int, most: int) -> None:
+        """Time has passed: so many more steps may start, but no more than `most` at once."""
+        unused = self._execution.tokens[self._net.places_by_name["rate"]]
+        self._put("rate", max(0, min(count, most - unused)))
 
     # What is so
 
@@ -164,6 +171,11 @@ class JobNet:
     def has_waiting(self) -> bool:
         """Whether a step whose node is not away has no turn yet."""
         return len(self._ended) + len(self._running) + len(self._away) < len(self._keys)
+
+    def _count_canary(self, key: StepKey) -> None:
+        """Count the failure of a step of the canary, which the end of its own turn has not counted."""
+        if self._limits.has_canary and self._batches[key] == self._order[0]:
+            self._put("canary failures", 1)
 
     def _put(self, place: str, count: int) -> None:
         self._execution.put(self._net.places_by_name[place], count)
@@ -251,7 +263,12 @@ def _build(limits: NetLimits, keys: Sequence[StepKey], batches: dict[StepKey, in
         net.transition("canary halts", {"canary failures": 1, "go": 1}, priority=1, is_auto=True)
     for batch, following in pairwise(order):
         net.transition(
-            f"batch {batch} ends", {_over(batch): sizes[batch]}, reads=["go"], gives=[_open(following)], is_auto=True
+            f"batch {batch} ends",
+            {_over(batch): sizes[batch]},
+            reads=["go", _open(batch)],
+            gives=[_open(following)],
+            priority=1,
+            is_auto=True,
         )
     return net.build()
 

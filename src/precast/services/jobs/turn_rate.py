@@ -8,6 +8,7 @@ class TurnRate:
 
     def __init__(self, per_minute: int | None, clock: Clock) -> None:
         self._per_s = None if per_minute is None else per_minute / 60.0
+        self.most = max(1, int(self._per_s or 0))
         self._clock = clock
         self._earned = 1.0
         self._counted_s = clock.monotonic_s()
@@ -20,7 +21,7 @@ class TurnRate:
         self._counted_s = now_s
         turns = int(self._earned)
         self._earned -= turns
-        return min(turns, max(1, int(self._per_s)))
+        return min(turns, self.most)
 
     def wait_s(self) -> float | None:
         """How long until another turn is earned; None without a rate."""

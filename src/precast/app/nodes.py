@@ -1,4 +1,4 @@
-"""Builds the APIs of nodes: enrolment, certificate requests, facts, views and policies."""
+"""Builds the APIs of nodes: enrolment, certificate requests, facts, views, policies and maintenance windows."""
 
 import secrets
 
@@ -7,6 +7,7 @@ from precast.api.identity.identity import IdentityApi
 from precast.api.identity.requests import RequestsApi
 from precast.api.nodes.nodes import NodesApi
 from precast.api.nodes.policies import PoliciesApi
+from precast.api.windows import WindowsApi
 from precast.app.shared_services import build_audit_log, build_known_nodes, build_target_service
 from precast.base.ids import TimeOrderedIds
 from precast.services.clocks.guard import ClockGuard
@@ -23,6 +24,10 @@ from precast.services.nodes.classification import Classifier
 from precast.services.nodes.nodes import NodeService
 from precast.services.nodes.policies import PolicyService
 from precast.services.sessions.orders import OrderService
+from precast.services.windows.bound_nodes import BoundNodes
+from precast.services.windows.definitions import WindowDefinitions
+from precast.services.windows.expansion import WindowExpansions
+from precast.services.windows.openings import WindowService
 from precast.services.work_kinds import ASK_ENC, DECIDE
 from precast.store.engine.database import Database
 from precast.store.facts.facts import Facts
@@ -34,6 +39,7 @@ from precast.store.nodes.policies import Policies
 from precast.store.queue.queue import WorkQueue
 from precast.store.sessions.sessions import Sessions
 from precast.store.sessions.streams import Streams
+from precast.store.windows.windows import Windows
 
 
 def build_fact_service(database: Database) -> FactService:
@@ -87,4 +93,17 @@ def build_nodes_api(database: Database, orders: OrderService, classifier: Classi
 def build_policies_api(database: Database, signer: SignerClient) -> PoliciesApi:
     known, targets = build_known_nodes(database), build_target_service(database)
     nodes, audit = NodeCertificates(database), build_audit_log(database)
-    return PoliciesApi(PolicyService(database, Policies(database), nodes, known, targets, audit, signer))
+    windows = build_window_service(database)
+    return PoliciesApi(PolicyService(database, Policies(database), nodes, known, targets, audit, signer, windows))
+
+
+def build_window_service(database: Database) -> WindowService:
+    known = build_known_nodes(database)
+    nodes = BoundNodes(known, database.clock)
+    return WindowService(database, Windows(database), known, nodes, WindowExpansions())
+
+
+def build_windows_api(database: Database) -> WindowsApi:
+    nodes, openings = BoundNodes(build_known_nodes(database), database.clock), build_window_service(database)
+    audit = build_audit_log(database)
+    return WindowsApi(WindowDefinitions(database, Windows(database), openings, nodes, audit), openings)

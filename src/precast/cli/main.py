@@ -49,6 +49,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "approval": ("precast.cli.approvals.approval", "requests that other people must approve: list, show, decide"),
     "report": ("precast.cli.reports.report", "reports of runs: list, show, watch"),
     "web": ("precast.cli.server.web", "print the address of the dashboard"),
+    "window": ("precast.cli.windows.window", "maintenance windows: when actions may begin on which nodes"),
     "run": ("precast.cli.jobs.run", "let nodes apply their released catalogs now; list, show and stop runs"),
     "exec": ("precast.cli.jobs.exec", "run a command on nodes that allow it, and show its output"),
     "token": ("precast.cli.identity.tokens:configure_token", "tokens of people, and tokens that enrol nodes"),

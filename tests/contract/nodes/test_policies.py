@@ -16,18 +16,23 @@ from precast.services.identity.authority import Authority
 from precast.services.identity.authority_files import AuthorityFiles
 from precast.services.identity.signer.client import SignerClient
 from precast.services.identity.signer.local import open_local_signer
-from precast.services.identity.signer.verbs.documents import POLICY_FOR
 from precast.services.nodes.policies import PolicyService
 from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
+from precast.services.windows.bound_nodes import BoundNodes
+from precast.services.windows.definitions import WindowDefinitions
+from precast.services.windows.expansion import WindowExpansions
+from precast.services.windows.openings import WindowService
 from precast.store.engine.database import Database
 from precast.store.identity.audit import AuditLog
 from precast.store.identity.certificates import NodeCertificates
 from precast.store.nodes.nodes import Fleet
 from precast.store.nodes.policies import Policies
 from precast.store.sessions.sessions import Sessions
+from precast.store.windows.windows import Windows
 from precast.wire.nodes.bodies import TargetsBody
-from precast.wire.nodes.policy import Enforce, NodesPolicy, Policy, PolicyView, SignedPolicy, signed_bytes
+from precast.wire.nodes.policy import POLICY_FOR, Enforce, NodesPolicy, Policy, PolicyView, SignedPolicy, signed_bytes
+from precast.wire.windows.bodies import BindingBody, WindowBody
 
 
 class Site:
@@ -37,14 +42,19 @@ class Site:
         known = KnownNodes(database, Fleet(database), Sessions(database))
         targets = TargetService(known, database.clock)
         self.nodes = NodeCertificates(database)
-        self.service = PolicyService(database, Policies(database), self.nodes, known, targets, self.audit, signer)
+        nodes, windows = BoundNodes(known, database.clock), Windows(database)
+        self.windows = WindowService(database, windows, known, nodes, WindowExpansions())
+        self.definitions = WindowDefinitions(database, windows, self.windows, nodes, self.audit)
+        self.service = PolicyService(
+            database, Policies(database), self.nodes, known, targets, self.audit, signer, self.windows
+        )
 
     async def set(self, targets: str, enforce: Enforce, *windows: str) -> list[str]:
         body = NodesPolicy(TargetsBody([targets]), enforce, list(windows), "a test")
         return (await self.service.set(body, "person:ann")).touched
 
     async def signed(self, node: str) -> SignedPolicy:
-        _, body = await self.service.sign(node, 0)
+        _, body = await self.service.sign(node, "")
         assert body is not None
         return msgspec.json.decode(body, type=SignedPolicy)
 
@@ -91,7 +101,7 @@ async def test_unknown_node_and_missing_policy_are_errors(site: Site) -> None:
     with pytest.raises(NotFoundError, match="no node nobody"):
         await site.service.show("nobody")
     with pytest.raises(NotFoundError, match="runs in no-op mode"):
-        await site.service.sign("web1", 0)
+        await site.service.sign("web1", "")
 
 
 async def test_signature_is_the_authoritys_over_node_serial_and_end(site: Site, clock: ManualClock) -> None:
@@ -108,4 +118,23 @@ async def test_signature_is_the_authoritys_over_node_serial_and_end(site: Site, 
     assert msgspec.json.decode(signed.policy, type=Policy) == Policy(
         "web1", serial, "triggered", [], now, now + POLICY_FOR
     )
-    assert await site.service.sign("web1", serial) == (serial, None)
+    assert await site.service.sign("web1", str(serial)) == (str(serial), None)
+
+
+async def test_signed_policy_has_the_openings_of_bound_windows_until_it_expires(site: Site, clock: ManualClock) -> None:
+    await site.set("web1", "always")
+    await site.definitions.put("nights", WindowBody(["daily 02:00 1h"]), "person:ann")
+    await site.definitions.bind("nights", BindingBody("web1", ["run-enforce"]), "person:ann")
+    await site.definitions.bind("nights", BindingBody("*", ["reboot"]), "person:ann")
+    policy = msgspec.json.decode((await site.signed("web1")).policy, type=Policy)
+    assert policy.openings is not None
+    assert len(policy.openings.intervals) == POLICY_FOR.days
+    tag, document = await site.service.sign("web1", policy.tag)
+    assert (tag, document) == (policy.tag, None)
+    clock.advance(3600 * 5)
+    assert await site.service.sign("web1", policy.tag) == (policy.tag, None), "time alone makes no other policy"
+    await site.definitions.put("nights", WindowBody(["daily 04:00 1h"]), "person:ann")
+    tag, document = await site.service.sign("web1", policy.tag)
+    assert (tag != policy.tag, document is not None) == (True, True)
+    await site.definitions.unbind("nights", "web1", "person:ann")
+    assert msgspec.json.decode((await site.signed("web1")).policy, type=Policy).openings is None

@@ -2,17 +2,20 @@
 
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from precast.base.errors import InputError
 from precast.wire.nodes.policy import (
     Enforce,
+    Openings,
     Policy,
     decide_enforcement,
     find_open_window,
     policy_text,
     signed_bytes,
 )
+from precast.wire.windows.intervals import Interval
 from precast.wire.windows.rules import parse_rule
 
 SUNDAY = datetime(2026, 11, 15, tzinfo=UTC)
@@ -45,6 +48,24 @@ def test_policy_permits_its_runs_and_gives_a_reason_for_others(
     assert {reason for reason, decision in decisions.items() if decision.may_enforce} == allowed
     assert all(decision.may_enforce != bool(decision.why) for decision in decisions.values())
     assert {decision.trusts_code for decision in decisions.values()} == {enforce != "never"}
+
+
+@pytest.mark.parametrize(
+    ("at_h", "reason", "why"),
+    [
+        (0, "schedule", "closed, and open at 2026-11-15 02:00:00Z"),
+        (2, "schedule", ""),
+        (3, "schedule", "closed, and stay closed"),
+        (0, "ordered", ""),
+    ],
+)
+def test_bound_windows_narrow_what_the_agent_starts_by_itself(at_h: int, reason: str, why: str) -> None:
+    intervals = [Interval(SUNDAY + timedelta(hours=2), SUNDAY + timedelta(hours=3))]
+    given = msgspec.structs.replace(policy("always"), openings=Openings("d", intervals))
+    decision = decide_enforcement(given, reason, SUNDAY + timedelta(hours=at_h))
+    assert (decision.may_enforce, decision.trusts_code) == (not why, True)
+    assert why in decision.why
+    assert (given.tag, policy("always").tag) == ("7-d", "7")
 
 
 def test_expired_policy_permits_no_run() -> None:

@@ -54,5 +54,5 @@ class PoliciesApi:
     async def fetch(self, call: Call) -> Document:
         assert isinstance(call.caller, NodeCaller), "the route requires it"
         known = call.headers.get("If-None-Match", "").strip('"')
-        serial, body = await self._policies.sign(call.caller.name, int(known) if known.isdecimal() else 0)
-        return Document(str(serial), body, {})
+        tag, body = await self._policies.sign(call.caller.name, known)
+        return Document(tag, body, {})

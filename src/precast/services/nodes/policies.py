@@ -2,7 +2,8 @@
 
 The signer seals a policy when an operator sets it, and signs only sealed ones. It signs when a node fetches the policy, so a policy is
 always valid for the same time from then on, and a node that fetches it now and then always has a valid one. The signed document names
-the node and the serial of the policy: no other node can use it, and no node mistakes an older policy for a newer one.
+the node and the serial of the policy: no other node can use it, and no node mistakes an older policy for a newer one. It also has the
+intervals in which the maintenance windows of the node are open for runs that enforce, until it expires.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from precast.services.issues import NO_SUCH_NODE
 from precast.services.nodes import issues
 from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
+from precast.services.windows.openings import WindowService
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
@@ -24,10 +26,14 @@ from precast.store.identity.certificates import NodeCertificates
 from precast.store.nodes.policies import Policies, StoredPolicy
 from precast.wire.nodes.bodies import NodesActionResult
 from precast.wire.nodes.policy import (
+    MAX_OPENINGS,
     MAX_WINDOWS,
+    POLICY_FOR,
     Enforce,
     NodesPolicy,
+    Openings,
     PolicyView,
+    policy_tag,
 )
 from precast.wire.windows.rules import parse_rule
 
@@ -48,9 +54,10 @@ class PolicyService:
         targets: TargetService,
         audit: AuditLog,
         signer: SignerClient,
+        windows: WindowService,
     ) -> None:
         self._database, self._policies, self._nodes, self._known = database, policies, nodes, known
-        self._targets, self._audit, self._signer = targets, audit, signer
+        self._targets, self._audit, self._signer, self._windows = targets, audit, signer, windows
 
     async def set(self, body: NodesPolicy, actor: str, approver: Credential | None = None) -> NodesActionResult:
         """Set the policy of nodes, which the signer seals for the approver.
@@ -81,18 +88,25 @@ class PolicyService:
         enforce = cast(Enforce, policy.enforce)
         return PolicyView(node, enforce, policy.windows, policy.serial, policy.set_by, policy.set_at)
 
-    async def sign(self, node: str, known: int) -> tuple[int, bytes | None]:
-        """Return the serial of a node's policy and the signed document; None for the document if the node has that serial.
+    async def sign(self, node: str, known: str) -> tuple[str, bytes | None]:
+        """Return the tag of a node's policy and the signed document; None for the document if the node has the one with this tag.
 
         Raises NotFoundError POLICY-003.
         """
         policy = await self._database.read(self._policies.find, node)
         if policy is None:
             raise issues.NO_POLICY.error(node=node)
-        if policy.serial == known:
-            return policy.serial, None
+        openings = await self._find_openings(node)
+        tag = policy_tag(policy.serial, openings)
+        if tag == known:
+            return tag, None
         record = PolicyRecord(policy.node, policy.serial, cast(Enforce, policy.enforce), policy.windows)
-        return policy.serial, msgspec.json.encode(await self._signer.sign_policy(record, policy.seal))
+        return tag, msgspec.json.encode(await self._signer.sign_policy(record, policy.seal, openings))
+
+    async def _find_openings(self, node: str) -> Openings | None:
+        now = self._database.clock.now()
+        found = (await self._windows.openings([node], "run-enforce", now, now + POLICY_FOR))[node]
+        return None if found is None else Openings(found.digest, list(found.intervals[:MAX_OPENINGS]))
 
     def _find_changing(
         self, names: Sequence[str], enforce: Enforce, windows: list[str]

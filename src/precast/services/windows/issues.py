@@ -26,3 +26,25 @@ BAD_CALENDAR = Issue(
     "this calendar cannot be used: {reason}",
     "correct the file, or write simple rules: `precast window create NAME --rule 'Sun 02:00 4h Europe/Berlin'`",
 )
+BAD_WINDOW_NAME = Issue(
+    "WINDOW-001",
+    Kind.INPUT,
+    "{name!r} is not a valid name for a window",
+    "use lower-case letters, digits, dots, hyphens and underscores, begin with a letter or digit, at most 64 characters",
+)
+NO_WINDOW = Issue(
+    "WINDOW-002", Kind.NOT_FOUND, "there is no window {name!r}", "`precast window list` shows the windows"
+)
+STILL_BOUND = Issue(
+    "WINDOW-003",
+    Kind.CONFLICT,
+    "the window {name} is bound to {count} target(s), whose nodes would be open at any time without it",
+    "`precast window show {name}` lists the targets; unbind them first with `precast window unbind {name} --target TARGET`",
+)
+BAD_WINDOW = Issue("WINDOW-005", Kind.INPUT, "the window is invalid: {reason}", "see `precast window create --help`")
+NO_BINDING = Issue(
+    "WINDOW-006",
+    Kind.NOT_FOUND,
+    "the window {name} is not bound to {target!r}",
+    "`precast window show {name}` lists the targets it is bound to; write the target exactly as there",
+)

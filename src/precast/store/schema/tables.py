@@ -288,4 +288,13 @@ TABLES: tuple[Table, ...] = (
     ),
     Table("action_node", ("action", "place"), ("node", "seal")),
     Table("action_due", ("action", "due_at", "node"), ("cause", "state", "count", "job", "message", "decided_at")),
+    Table(
+        "maintenance_window",
+        ("name",),
+        (
+            *("kind", "is_blackout", "source", "zone", "digest"),
+            *("made_by", "made_at", "changed_by", "changed_at"),
+        ),
+    ),
+    Table("window_binding", ("name", "target"), ("classes", "at_close", "bound_by", "bound_at")),
 )

@@ -37,12 +37,13 @@ def subtract(opens: Sequence[Interval], blackouts: Sequence[Interval]) -> list[I
         opens_at = interval.opens_at
         while place < len(blackouts) and blackouts[place].closes_at <= opens_at:
             place += 1
-        for blackout in blackouts[place:]:
-            if blackout.opens_at >= interval.closes_at:
-                break
-            if opens_at < blackout.opens_at:
-                left.append(Interval(opens_at, blackout.opens_at))
-            opens_at = blackout.closes_at
+        while place < len(blackouts) and blackouts[place].opens_at < interval.closes_at:
+            if opens_at < blackouts[place].opens_at:
+                left.append(Interval(opens_at, blackouts[place].opens_at))
+            opens_at = blackouts[place].closes_at
+            if opens_at >= interval.closes_at:
+                break  # it may also close a part of the next interval
+            place += 1
         if opens_at < interval.closes_at:
             left.append(Interval(opens_at, interval.closes_at))
     return left

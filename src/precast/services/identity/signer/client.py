@@ -20,7 +20,7 @@ from precast.services.identity.signer import messages
 from precast.services.identity.signer.messages import Credential, EnrolmentRecord, PersonRecord, PolicyRecord
 from precast.wire.catalogs.release_pointer import ReleasePointer
 from precast.wire.jobs.orders import ExecOrder
-from precast.wire.nodes.policy import Enforce, SignedPolicy
+from precast.wire.nodes.policy import Enforce, Openings, SignedPolicy
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -127,8 +127,8 @@ class SignerClient:
         answer = await self._connection.ask(messages.CertifyServer(der, list(hosts)), messages.Issued)
         return x509.load_pem_x509_certificate(answer.certificate.encode())
 
-    async def sign_policy(self, record: PolicyRecord, seal: bytes) -> SignedPolicy:
-        return await self._connection.ask(messages.SignPolicy(record, seal), SignedPolicy)
+    async def sign_policy(self, record: PolicyRecord, seal: bytes, openings: Openings | None = None) -> SignedPolicy:
+        return await self._connection.ask(messages.SignPolicy(record, seal, openings), SignedPolicy)
 
     async def sign_release(self, release: ReleasePointer) -> str:
         return (await self._connection.ask(messages.SignRelease(release), messages.Signature)).signature

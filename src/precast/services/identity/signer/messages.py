@@ -10,7 +10,7 @@ import msgspec
 
 from precast.wire.catalogs.release_pointer import ReleasePointer
 from precast.wire.jobs.orders import ExecOrder
-from precast.wire.nodes.policy import Enforce, SignedPolicy
+from precast.wire.nodes.policy import Enforce, Openings, SignedPolicy
 
 # How many policies, or revocations, one request may contain.
 MAX_ITEMS = 1000
@@ -188,10 +188,11 @@ class CertifyServer(Verb, frozen=True, tag="certify_server"):
 
 
 class SignPolicy(Verb, frozen=True, tag="sign_policy"):
-    """Asks for the signed document of a policy that an operator has set."""
+    """Asks for the signed document of a policy that an operator has set, narrowed to the openings of maintenance windows."""
 
     record: PolicyRecord
     seal: bytes
+    openings: Openings | None = None
 
 
 class SignRelease(Verb, frozen=True, tag="sign_release"):

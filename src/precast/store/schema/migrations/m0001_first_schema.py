@@ -15,6 +15,7 @@ from precast.store.schema.migrations.first_schema import (
     queue,
     reports,
     sessions,
+    windows,
 )
 
 MIGRATION = Migration(
@@ -35,6 +36,7 @@ MIGRATION = Migration(
         *approvals.TABLES,
         *actions.TABLES,
         *clocks.TABLES,
+        *windows.TABLES,
     ),
     expand_only={
         "SQLite": (*queue.SQLITE, *identity.SQLITE),

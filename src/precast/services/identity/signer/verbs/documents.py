@@ -16,10 +16,15 @@ from precast.services.identity.signer.messages import (
     SignRelease,
 )
 from precast.wire.catalogs.release_pointer import release_text, signed_release_bytes
-from precast.wire.nodes.policy import Policy, SignedPolicy, policy_text, signed_bytes
+from precast.wire.nodes.policy import (
+    MAX_OPENINGS,
+    POLICY_FOR,
+    Policy,
+    SignedPolicy,
+    policy_text,
+    signed_bytes,
+)
 
-# As long as a node's certificate: a node without contact to a server for this time runs in no-op mode.
-POLICY_FOR = timedelta(days=30)
 # The times of a revocation: X.509 has none before the first; certificates of an imported authority may be valid for long.
 EARLIEST = datetime(1950, 1, 1, tzinfo=UTC)
 CLOCK_DIFFERENCE = timedelta(days=1)
@@ -32,9 +37,11 @@ def sign_policy(context: SignerContext, verb: SignPolicy, operation: SignerOpera
     operation.subject, operation.detail["enforce"] = record.node[:100], record.enforce
     if not context.seal_key.is_sealed(record, verb.seal):
         raise issues.SIGNER_REFUSED.error(reason="the record of the policy is not sealed by this signer")
-    policy = Policy(
-        record.node, record.serial, record.enforce, record.windows, operation.now, operation.now + POLICY_FOR
-    )
+    if verb.openings is not None and len(verb.openings.intervals) > MAX_OPENINGS:
+        raise issues.SIGNER_REFUSED.error(reason="these are too many intervals")
+    # The openings are not sealed: they only narrow what the policy permits.
+    content = (record.node, record.serial, record.enforce, record.windows)
+    policy = Policy(*content, operation.now, operation.now + POLICY_FOR, verb.openings)
     text = policy_text(policy)
     signature = context.authority.newest().sign_document(signed_bytes(text))
     return SignedPolicy(text, base64.b64encode(signature).decode())

@@ -1,0 +1,1 @@
+"""Commands about maintenance windows."""

@@ -41,7 +41,7 @@ TEXTS = {
     *("type", "title_key", "value_key", "resource", "catalog", "after_id", "after_type", "after_catalog"),
     *("run", "job", "state", "message", "report", "result", "late", "action"),
     *("server", "instance", "attempts", "machine", "machine_id", "address", "boot_id", "agent", "prefix"),
-    *("targets", "point", "approved", "versions"),
+    *("targets", "point", "approved", "versions", "zone", "at_close"),
     *("request_id", "job_id", "event", "cause"),
 }
 BYTES = {
@@ -117,6 +117,8 @@ def test_every_table_is_used_by_one_module_only() -> None:
             if re.search(rf"\b(FROM|INTO|UPDATE|JOIN)\s+{table.name}\b", query.sqlite):
                 users.setdefault(table.name, set()).add(name.split(".")[0])
     assert users == {
+        "maintenance_window": {"windows"},
+        "window_binding": {"windows"},
         "work_item": {"work"},
         "work_dead": {"work"},
         "node": {"nodes"},

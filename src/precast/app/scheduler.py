@@ -4,7 +4,7 @@ from functools import partial
 
 from precast.app.classification import build_classification
 from precast.app.environments import build_environment_components
-from precast.app.jobs import build_action_scheduler, build_job_driver
+from precast.app.jobs import build_action_scheduler, build_job_driver, build_reconciler
 from precast.app.reports import build_report_retention, build_returner_service
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import BackgroundTask
@@ -43,6 +43,7 @@ def scheduler_tasks(
     tasks += [partial(returners.run, name, server_id) for name in names]
     driver = build_job_driver(database, guard, lag or IntakeLag(database.clock.monotonic_s))
     tasks.append(lambda: driver.run(server_id))
+    tasks.append(build_reconciler(database).run)
     tasks.append(lambda: build_action_scheduler(database, guard).run())
     if settings.hooks is not None:
         tasks.append(lambda: environments.hooks.run(server_id))

@@ -70,7 +70,12 @@ HOT = [
     queries.HOLDERS,
     queries.UNLOCK_PURGED,
     queries.UNLOCK_NODE,
+    queries.END_WAITS,
+    queries.HAS_WAITS,
 ]
+
+# These read all locks or all open attempts, seldom or only while an attempt waits for another.
+SELDOM = {"jobs.waits", "jobs.stale_locks", "jobs.strays"}
 
 
 def filling() -> Transaction[None]:
@@ -132,13 +137,20 @@ def filling() -> Transaction[None]:
             for m in range(STEPS)
         ],
     )
+    yield from insert("attempt_wait", [(f"r{n:04}", 1, "n1", 1, "r0000", 1, "n2", n) for n in range(JOBS)])
     yield from insert("node_lock", [(f"n{n}", f"r{n:04}", 1, 1, n) for n in range(NODES)])
     yield Query("test.analyze", "ANALYZE")()
 
 
 def test_every_query_of_jobs_is_covered() -> None:
     known = {query.name for query in vars(queries).values() if isinstance(query, Query)}
-    assert known == {query.name for query in HOT} | {"jobs.make", "jobs.add_attempt", "jobs.lock_node"}
+    assert known == {query.name for query in HOT} | {
+        "jobs.make",
+        "jobs.add_attempt",
+        "jobs.lock_node",
+        "jobs.add_wait",
+        *SELDOM,
+    }
 
 
 @pytest.fixture

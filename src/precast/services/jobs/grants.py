@@ -73,6 +73,15 @@ class Grants:
         yield from self.release(key)
         return True
 
+    def fail(self, key: AttemptKey, ending: Ending) -> Transaction[bool]:
+        """Fail an attempt whatever its node does, and tell the node to end it; False if it had ended before."""
+        for state in (states.PICKED_UP, states.QUEUED):
+            if (yield from self._attempts.end(key, state, ending)):
+                yield from self.abort(key, ending.message or "")
+                yield from self.release(key)
+                return True
+        return False
+
     def end_wait(self, ended: EndedWait, message: str) -> Transaction[None]:
         """Follow the end of an attempt that its driver has decided: answer its claim, release its lock."""
         if ended.was_picked_up:
@@ -82,6 +91,7 @@ class Grants:
 
     def release(self, key: AttemptKey) -> Transaction[None]:
         """Release the lock of an attempt that has ended, and grant the next claim on the node."""
+        yield from self._attempts.end_waits(key)
         if not (yield from self._locks.release(key)):
             return
         following = yield from self._attempts.find_next_claim(key.node)

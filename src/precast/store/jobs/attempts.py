@@ -333,6 +333,28 @@ class Attempts:
         """Whether a change has no number yet."""
         return bool((yield queries.HAS_UNSEEN(job=job)))
 
+    # Waits
+
+    def wait_for(self, key: AttemptKey, job: str, task: int, node: str) -> Transaction[None]:
+        """Note that a running attempt waits for a step of any job."""
+        yield queries.ADD_WAIT(**key._asdict(), for_job=job, for_task=task, for_node=node, now=self._now())
+
+    def end_waits(self, key: AttemptKey) -> Transaction[None]:
+        """Note that an attempt waits for nothing any more."""
+        yield queries.END_WAITS(**key._asdict())
+
+    def has_waits(self) -> Transaction[bool]:
+        """Whether a running attempt waits for a step: without one, nothing can wait in a circle."""
+        return bool((yield queries.HAS_WAITS()))
+
+    def list_waits(self) -> Transaction[list[tuple[AttemptKey, AttemptKey]]]:
+        """List who waits for whom: for a node's lock, or for a step."""
+        return [(AttemptKey(*row[:4]), AttemptKey(*row[4:])) for row in (yield queries.WAITS())]
+
+    def list_strays(self, limit: int) -> Transaction[list[tuple[AttemptKey, str]]]:
+        """List open attempts, with their states, that nothing would ever end."""
+        return [(AttemptKey(*row[:4]), row[4]) for row in (yield queries.STRAYS(limit=limit))]
+
     # Nodes
 
     def list_jobs_waiting_for(self, nodes: Sequence[str]) -> Transaction[list[str]]:

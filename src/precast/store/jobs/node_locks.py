@@ -48,3 +48,8 @@ class NodeLocks:
         return {
             node: LockHolder(AttemptKey(job, task, node, n), from_micros(since)) for node, job, task, n, since in rows
         }
+
+    def list_stale(self, limit: int) -> Transaction[list[AttemptKey]]:
+        """List the holders of locks that are not picked up: their locks would never be released."""
+        rows = yield queries.STALE_LOCKS(limit=limit)
+        return [AttemptKey(job, task, node, n) for node, job, task, n in rows]

@@ -415,3 +415,50 @@ UNLOCK_NODE = Query(
     "jobs.unlock_node",
     "DELETE FROM node_lock WHERE node = :node AND job = :job AND task = :task AND n = :n RETURNING node",
 )
+
+# Waits, and what must never be
+
+ADD_WAIT = Query(
+    "jobs.add_wait",
+    """
+    INSERT INTO attempt_wait (job, task, node, n, for_job, for_task, for_node, since)
+    VALUES (:job, :task, :node, :n, :for_job, :for_task, :for_node, :now)
+    ON CONFLICT (job, task, node, n, for_job, for_task, for_node) DO NOTHING
+    """,
+)
+END_WAITS = Query(
+    "jobs.end_waits", "DELETE FROM attempt_wait WHERE job = :job AND task = :task AND node = :node AND n = :n"
+)
+WAITS = Query(
+    "jobs.waits",
+    """
+    -- Attempts that wait for the attempt which holds their node's lock, and attempts that wait for a step.
+    SELECT attempt.job, attempt.task, attempt.node, attempt.n, held.job, held.task, held.node, held.n
+    FROM attempt JOIN node_lock AS held ON held.node = attempt.node
+    WHERE attempt.state = 'QUEUED' AND attempt.claim IS NOT NULL AND attempt.ordered_at IS NOT NULL
+    UNION ALL
+    SELECT wait.job, wait.task, wait.node, wait.n, step.job, step.task, step.node, step.n
+    FROM attempt_wait AS wait JOIN attempt AS step
+        ON step.job = wait.for_job AND step.task = wait.for_task AND step.node = wait.for_node
+    WHERE step.is_newest = 1 AND step.state IN ('QUEUED', 'PICKED_UP')
+    """,
+)
+HAS_WAITS = Query("jobs.has_waits", "SELECT 1 WHERE EXISTS (SELECT 1 FROM attempt_wait)")
+STALE_LOCKS = Query(
+    "jobs.stale_locks",
+    """
+    SELECT held.node, held.job, held.task, held.n FROM node_lock AS held LEFT JOIN attempt
+        ON attempt.job = held.job AND attempt.task = held.task AND attempt.node = held.node AND attempt.n = held.n
+    WHERE attempt.state IS NULL OR attempt.state <> 'PICKED_UP' ORDER BY held.node LIMIT :limit
+    """,
+)
+STRAYS = Query(
+    "jobs.strays",
+    """
+    -- Open attempts that nothing would ever end: their job has ended, or they were picked up without a deadline.
+    SELECT attempt.job, attempt.task, attempt.node, attempt.n, attempt.state FROM attempt JOIN job ON job.id = attempt.job
+    WHERE attempt.state IN ('QUEUED', 'PICKED_UP')
+        AND (job.ended_at IS NOT NULL OR attempt.state = 'PICKED_UP' AND attempt.due_at IS NULL)
+    ORDER BY attempt.node LIMIT :limit
+    """,
+)

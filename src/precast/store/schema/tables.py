@@ -268,6 +268,7 @@ TABLES: tuple[Table, ...] = (
     ),
     Table("job_output", ("job", "task", "node", "n", "first"), ("number", "lines", "size", "at")),
     Table("node_lock", ("node",), ("job", "task", "n", "since")),
+    Table("attempt_wait", ("job", "task", "node", "n", "for_job", "for_task", "for_node"), ("since",)),
     Table(
         "approval_request",
         ("id",),

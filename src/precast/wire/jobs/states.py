@@ -1,7 +1,7 @@
 """The states of attempts, exactly, and the reasons of those that have one.
 
     QUEUED -> PICKED_UP -> COMPLETED | FAILED(reason)
-    QUEUED -> CANCELLED | EXPIRED | SKIPPED(reason) | FAILED(unreachable, purged, refused)
+    QUEUED -> CANCELLED | EXPIRED | SKIPPED(reason) | FAILED(unreachable, purged, refused, aborted, deadlock)
 
 A retry is a new attempt. The state of a step is the state of its newest attempt. Runs, commands and actions show these states.
 """
@@ -21,7 +21,7 @@ MOVES: dict[str, tuple[str, ...]] = {
 NOT_SUCCESSFUL = "failed"
 ABORTED, REFUSED, NOOP_ONLY, INTERRUPTED = "aborted", "refused", "no-op-only", "interrupted"
 LOST, UNREACHABLE, PURGED, DEADLOCK = "lost", "unreachable", "purged", "deadlock"
-FAILED_UNSEEN = (UNREACHABLE, PURGED, REFUSED, ABORTED)
+FAILED_UNSEEN = (UNREACHABLE, PURGED, REFUSED, ABORTED, DEADLOCK)
 # Reasons of SKIPPED.
 AWAY, HALTED, NOT_RELEASED = "away", "halted", "not-released"
 # Why an attempt is QUEUED, besides AWAY. Computed for views, and not stored. None: it may begin, and its node has not claimed it yet.

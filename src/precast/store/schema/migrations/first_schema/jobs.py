@@ -75,6 +75,19 @@ TABLES = (
         since       {int} NOT NULL
     ){strict}
     """,
+    """
+    CREATE TABLE attempt_wait (
+        job         TEXT NOT NULL,           -- an attempt that runs, and waits for a step of any job
+        task        {int} NOT NULL,
+        node        TEXT NOT NULL,
+        n           {int} NOT NULL,
+        for_job     TEXT NOT NULL,
+        for_task    {int} NOT NULL,
+        for_node    TEXT NOT NULL,
+        since       {int} NOT NULL,
+        PRIMARY KEY (job, task, node, n, for_job, for_task, for_node)
+    ){strict}
+    """,
     "CREATE INDEX job_open ON job (id) WHERE ended_at IS NULL",
     "CREATE INDEX job_unowned ON job (wake_at) WHERE ended_at IS NULL AND owner IS NULL",
     "CREATE INDEX job_owned ON job (owner) WHERE ended_at IS NULL AND owner IS NOT NULL",
@@ -85,6 +98,7 @@ TABLES = (
     "CREATE INDEX attempt_unseen ON attempt (job) WHERE number IS NULL",
     "CREATE INDEX attempt_open ON attempt (node, queued_at) WHERE state IN ('QUEUED', 'PICKED_UP')",
     "CREATE INDEX attempt_node ON attempt (node)",
+    "CREATE INDEX attempt_claimed ON attempt (node) WHERE state = 'QUEUED' AND claim IS NOT NULL",
     "CREATE INDEX job_output_number ON job_output (job, number)",
     "CREATE INDEX job_output_unseen ON job_output (job) WHERE number IS NULL",
     "CREATE INDEX job_output_node ON job_output (node)",

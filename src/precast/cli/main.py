@@ -51,6 +51,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "web": ("precast.cli.server.web", "print the address of the dashboard"),
     "window": ("precast.cli.windows.window", "maintenance windows: when actions may begin on which nodes"),
     "run": ("precast.cli.jobs.run", "let nodes apply their released catalogs now; list, show and stop runs"),
+    "action": ("precast.cli.actions.action", "actions of nodes: now, at a time, by a schedule, when they connect"),
     "exec": ("precast.cli.jobs.exec", "run a command on nodes that allow it, and show its output"),
     "token": ("precast.cli.identity.tokens:configure_token", "tokens of people, and tokens that enrol nodes"),
     "validate": ("precast.cli.compile.validate", "check the syntax of manifests and templates"),

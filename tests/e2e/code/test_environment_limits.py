@@ -69,6 +69,10 @@ POST /v1/commands/{run}/stop
 POST /v1/commands/{run}/abort
 POST /v1/commands/{run}/resume
 POST /v1/commands/{run}/retry
+GET /v1/command-actions
+POST /v1/command-actions
+GET /v1/command-actions/{action}
+POST /v1/command-actions/{action}/{change}
 POST /v1/targets
 GET /v1/nodes
 GET /v1/nodes/{node}
@@ -143,6 +147,10 @@ OPEN_ROUTES = {
     "POST /v1/runs/{run}/abort": 404,
     "POST /v1/runs/{run}/resume": 404,
     "POST /v1/runs/{run}/retry": 404,
+    "GET /v1/actions": 200,
+    "POST /v1/actions": 400,  # for the empty body; real actions have a test of their own
+    "GET /v1/actions/{action}": 404,
+    "POST /v1/actions/{action}/{change}": 404,
     "GET /v1/authority": 200,
     "GET /v1/crl": 200,
     "GET /v1/crl.pem": 200,
@@ -347,6 +355,35 @@ def test_token_for_an_environment_starts_sees_and_ends_only_jobs_of_its_nodes(wo
     assert json.loads(ask(f"POST /v1/runs/{own}/resume").body)["round"] == 2
     for run in (own, *foreign):
         assert ask(f"POST /v1/runs/{run}/stop", token=admin).status == 200
+
+
+def test_token_for_an_environment_creates_sees_and_changes_only_actions_of_its_nodes(world: World) -> None:
+    admin = world.site.environment["PRECAST_TOKEN"]
+
+    def create(*nodes: str, token: str = "", resolve: str = "now") -> Any:
+        work, times = {"kind": "facts"}, {"cron": "@yearly"}
+        body = {"work": work, "nodes": {"targets": nodes}, "times": times, "resolve": resolve}
+        return world.ask("POST", "/v1/actions", json.dumps(body).encode(), token)
+
+    others = world.hidden["node"]
+    for nodes, resolve in (([others], "now"), (["anode", others], "now"), ([others], "start"), (["*"], "start")):
+        refused = create(*nodes, resolve=resolve)
+        assert (refused.status, json.loads(refused.body)["code"]) == (403, "ACTION-007")
+        assert b"beta" not in refused.body
+    own = json.loads(create("anode").body)
+    assert own["environment"] == "alpha"
+    foreign = [json.loads(create(*nodes, token=admin).body)["id"] for nodes in (["anode", others], [others])]
+    for action in foreign:
+        assert world.ask("GET", f"/v1/actions/{action}").status == 404
+        for change in ("cancel", "abort", "retry", "pause", "resume", "run-now"):
+            assert world.ask("POST", f"/v1/actions/{action}/{change}").status == 404, change
+        shown = world.ask("GET", f"/v1/actions/{action}", token=admin)
+        assert json.loads(shown.body)["state"] == "active"
+    assert [action["id"] for action in json.loads(world.ask("GET", "/v1/actions").body)] == [own["id"]]
+    cancelled = world.ask("POST", f"/v1/actions/{own['id']}/cancel")
+    assert json.loads(cancelled.body)["message"] == "cancelled by person:eve"
+    for action in foreign:
+        assert world.ask("POST", f"/v1/actions/{action}/cancel", token=admin).status == 200
 
 
 @pytest.mark.parametrize("about", ["nodes", "resources", "reports"])

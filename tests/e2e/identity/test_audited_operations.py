@@ -10,6 +10,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,10 @@ POST   /v1/commands/{run}/stop                        run.stop
 POST   /v1/commands/{run}/abort                       run.abort
 POST   /v1/commands/{run}/resume                      run.resume
 POST   /v1/commands/{run}/retry                       run.retry
+POST   /v1/actions                                    action.create
+POST   /v1/actions/{action}/{change}                  action.cancel
+POST   /v1/command-actions                            action.create
+POST   /v1/command-actions/{action}/{change}          action.cancel
 POST   /v1/web/session                                web.sign-in
 DELETE /v1/web/session                                web.sign-out
 POST   /v1/authority/rotation                         authority.prepare
@@ -106,6 +111,7 @@ TABLES = (
         "stream_record",
     ),
     *("approval_request", "approval_decision", "audit", "audit_chain", "maintenance_window", "window_binding"),
+    *("action", "action_node", "action_due"),
 )
 WEB1 = {"targets": ["web1"]}
 
@@ -132,7 +138,7 @@ class Walk:
         *,
         token: str | None = None,
         actor: str = "person:admin",
-        action: str | None = None,
+        audited: str | None = None,
         headers: dict[str, str] | None = None,
         query: str = "",
         **path: str,
@@ -155,9 +161,9 @@ class Walk:
         answer = call()
         assert answer.status < 300, (name, answer)
         added = self._entries(actor)[len(count) :]
-        expected = action or parse(OPERATIONS)[name]
+        expected = audited or parse(OPERATIONS)[name]
         assert [(entry[0], entry[1]) for entry in added] == [(actor, expected)], (name, added)
-        if action is None:
+        if audited is None:
             self.done[name] = expected
         return answer.body
 
@@ -209,6 +215,7 @@ def test_every_route_that_changes_something_leaves_one_entry_or_nothing(walk: Wa
     walk_nodes(walk)
     walk_environment(walk)
     walk_catalogs(walk, people)
+    walk_actions(walk, people)
     walk_jobs(walk, people)
     walk_browser(walk)
     walk_ends(walk)
@@ -308,7 +315,7 @@ def walk_catalogs(walk: Walk, people: dict[str, str]) -> None:
         ("withdrawal", people["bob"], "person:bob"),
         ("approval", walk.server.admin, "person:admin"),
     ):
-        walk.call("POST /v1/releases", release, token=people["bob"], actor="person:bob", action="approval.request")
+        walk.call("POST /v1/releases", release, token=people["bob"], actor="person:bob", audited="approval.request")
         (request,) = [row["id"] for row in walk.ask("GET", "/v1/approvals") if row["state"] == "open"]
         walk.call(
             f"POST /v1/approvals/{{request}}/{decision}", {"why": "so"}, token=token, actor=actor, request=request
@@ -347,6 +354,22 @@ def walk_jobs(walk: Walk, people: dict[str, str]) -> None:
         call("/{run}/retry", run=job)
 
 
+def walk_actions(walk: Walk, people: dict[str, str]) -> None:
+    """Actions that are due in an hour: no scheduler changes them meanwhile."""
+    at = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    for path, work, person in (
+        ("actions", {"kind": "facts"}, "admin"),
+        ("command-actions", {"kind": "command", "argv": ["true"]}, "eve"),
+    ):
+        who: dict[str, Any] = {"token": people.get(person), "actor": f"person:{person}"}
+        new = {"work": work, "nodes": WEB1, "times": {"at": at}}
+        action = walk.call(f"POST /v1/{path}", new, **who)["id"]
+        for change in ("pause", "resume", "cancel"):
+            name = f"POST /v1/{path}/{{action}}/{{change}}"
+            expected = None if change == "cancel" else f"action.{change}"
+            walk.call(name, audited=expected, action=action, change=change, **who)
+
+
 def walk_browser(walk: Walk) -> None:
     page = {"X-Precast-Web": "1"}
     walk.call("POST /v1/web/session", {"token": walk.server.admin}, token="", headers=page)
@@ -383,5 +406,5 @@ def walk_ends(walk: Walk) -> None:
 
 def walk_authority(walk: Walk) -> None:
     walk.call("POST /v1/authority/rotation", {"prepare_only": True})
-    walk.call("POST /v1/authority/rotation", {}, action="authority.rotate")
+    walk.call("POST /v1/authority/rotation", {}, audited="authority.rotate")
     walk.call("POST /v1/authority/retirement", {"is_forced": True})

@@ -141,6 +141,15 @@ POST    /v1/commands/{run}/abort                          commands  no
 POST    /v1/commands/{run}/resume                         commands  no
 POST    /v1/commands/{run}/retry                          commands  no
 
+GET     /v1/actions                                       viewer    own
+POST    /v1/actions                                       operator  own
+GET     /v1/actions/{action}                              viewer    own
+POST    /v1/actions/{action}/{change}                     operator  own
+GET     /v1/command-actions                               commands  no
+POST    /v1/command-actions                               commands  no
+GET     /v1/command-actions/{action}                      commands  no
+POST    /v1/command-actions/{action}/{change}             commands  no
+
 GET     /v1/reports                                       viewer    no
 GET     /v1/reports/{report}                              viewer    no
 GET     /v1/reports/{report}/events                       viewer    no

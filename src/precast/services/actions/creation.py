@@ -129,9 +129,8 @@ class ActionCreation:
     async def _place(self, new: NewAction, owner: Participant) -> _Placement:
         found = await self._starter.resolve(new.nodes, may_be_none=new.resolve == "start")
         allowed = owner.environments
-        for node, environment in found.items():
-            if allowed and environment not in allowed:
-                raise issues.OTHER_ENVIRONMENT.error(node=node, environment=environment)
+        if allowed and not set(found.values()) <= set(allowed):
+            raise issues.OTHER_ENVIRONMENT.error()
         environments = sorted(set(found.values())) or list(allowed)
         if len(environments) == 1:
             return _Placement(found, environments[0])

@@ -33,7 +33,7 @@ BAD_PARAMETER = Issue(
 OTHER_ENVIRONMENT = Issue(
     "ACTION-007",
     Kind.DENIED,
-    "{node} is in the environment {environment}, which the token does not allow",
+    "some of the nodes are in an environment that your token is not for",
     "select nodes with a target such as \"environment = 'NAME'\"",
 )
 SEVERAL_ENVIRONMENTS = Issue(

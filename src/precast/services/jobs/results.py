@@ -45,11 +45,9 @@ class AttemptResults:
             key = find_key(update.node, update.began.order)
             if key is None:
                 continue
-            if update.finished is None:
+            if update.finished is None or update.finished.state != "ended":
+                # A node answers the order of a run that was broken off, or did not take place, with `not-run`; or it repeats the run.
                 yield from self._attempts.note_report(key, update.report)
-            elif update.finished.state == "not-run":
-                why = _clean(update.finished.why or "it was not run")
-                yield from self._grants.end(key, Ending(states.FAILED, states.REFUSED, why, update.report))
             else:
                 ending = yield from self._end_of_run(key, update.report, update.began, update.finished)
                 yield from self._grants.end(key, ending)
@@ -98,8 +96,6 @@ class AttemptResults:
 
 def _judge_run(finished: RunOutcome, result: StepResult) -> tuple[str | None, str]:
     """Why a run failed, or None; and a message."""
-    if finished.state == "broken-off":
-        return states.NOT_SUCCESSFUL, finished.why or "it was broken off"
     if not finished.is_complete:
         return states.NOT_SUCCESSFUL, finished.why or "it stopped before its end"
     note = f"no-op: {finished.why}" if finished.why else ""

@@ -102,7 +102,15 @@ class JobEngine:
         self.creation = JobCreation(self.jobs, self.attempts, self.sessions, self.audit)
         targets = TargetService(KnownNodes(database, Fleet(database), self.sessions), database.clock)
         self.service = JobService(
-            database, self.jobs, self.attempts, self.creation, targets, self.audit, CountedIds("run"), signer
+            database,
+            self.jobs,
+            self.attempts,
+            self.locks,
+            self.creation,
+            targets,
+            self.audit,
+            CountedIds("run"),
+            signer,
         )
         self.guard = ClockGuard(database, "boot")
         stores = JobStores(

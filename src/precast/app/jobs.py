@@ -54,6 +54,7 @@ def build_job_service(database: Database, signer: SignerClient) -> JobService:
         database,
         Jobs(database),
         Attempts(database),
+        NodeLocks(database),
         build_job_creation(database),
         build_target_service(database),
         build_audit_log(database),

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from precast.api.sessions.records import declare_messages
+from precast.app.jobs import build_attempt_results
 from precast.base import digests
 from precast.base.clock import ManualClock
 from precast.base.errors import NotFoundError
@@ -18,7 +19,6 @@ from precast.services.facts.reads import TracedReads
 from precast.services.facts.records import FactRecords
 from precast.services.facts.service import FactService
 from precast.services.jobs.records import OrderRecords
-from precast.services.jobs.results import StepResults
 from precast.services.reports.reports import ReportService
 from precast.services.sessions.orders import MAX_ORDERS
 from precast.services.sessions.record_intake import RecordIntake, RecordSource, StoredRecords
@@ -31,7 +31,6 @@ from precast.store.engine.query import ManyRows, Query, Statement, Transaction
 from precast.store.facts.facts import Facts
 from precast.store.identity.audit import AuditLog
 from precast.store.identity.certificates import NodeCertificates
-from precast.store.jobs.jobs import Jobs
 from precast.store.queue.kinds import ItemRequest
 from precast.store.queue.queue import WorkQueue
 from precast.store.reports.reports import Reports
@@ -68,7 +67,7 @@ class Server:
             FactRecords(self.facts),
             self.records,
             ReportService(database, Reports(database)),
-            OrderRecords(StepResults(Jobs(database))),
+            OrderRecords(build_attempt_results(database)),
         ).kinds
 
     async def begin(self, node: str) -> int:

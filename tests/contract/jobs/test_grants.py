@@ -89,6 +89,8 @@ async def test_two_jobs_never_change_a_node_at_once(site: JobEngine, clock: Manu
         clock.advance(1)
     states = [(await site.states(job))["a"] for job in (first, second, third)]
     assert states == ["PICKED_UP", "QUEUED", "QUEUED"]
+    (waiting,) = await site.service.steps(second, "")
+    assert (waiting.reason, f"waits for the job {first}" in str(waiting.message)) == ("lock", True)
     clock.advance(1_000)  # longer than a node may take to begin: a wait for the lock does not count
     await site.drive()
     await site.end(first, "a")

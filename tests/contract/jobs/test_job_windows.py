@@ -27,7 +27,7 @@ class Windows:
 
     def open(self, node: str, opens_at: datetime, minutes: int, at_close: AtClose = "finish") -> None:
         interval = Interval(opens_at, opens_at + timedelta(minutes=minutes))
-        self.by_node[node] = NodeOpenings((interval,), at_close, ("night",), ())
+        self.by_node[node] = NodeOpenings((interval,), at_close, ("night",), (), "night")
 
     async def openings(
         self, nodes: Sequence[str], class_: ActionClass, start: datetime, end: datetime

@@ -71,11 +71,10 @@ HOT = [
     queries.UNLOCK_PURGED,
     queries.UNLOCK_NODE,
     queries.END_WAITS,
-    queries.HAS_WAITS,
 ]
 
-# These read all locks or all open attempts, seldom or only while an attempt waits for another.
-SELDOM = {"jobs.waits", "jobs.stale_locks", "jobs.strays"}
+# These read the first row of a table, or, seldom, all locks and all open attempts.
+SELDOM = {"jobs.waits", "jobs.has_waits", "jobs.stale_locks", "jobs.strays"}
 
 
 def filling() -> Transaction[None]:

@@ -13,13 +13,14 @@ from precast.services.jobs import issues
 from precast.services.jobs.creation import JobCreation, NewJob
 from precast.services.jobs.requests import APPLY, EXEC, decode_request, request_command, request_run
 from precast.services.jobs.sealed_commands import CommandSigner, NewCommand, SealedRequest, seal_command
-from precast.services.jobs.views import view_job, view_output, view_step
+from precast.services.jobs.views import view_job, view_output, view_step, view_wait
 from precast.services.query.targets import ResolvedTargets, TargetService
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import END, AuditLog
 from precast.store.jobs.attempts import Attempts
 from precast.store.jobs.jobs import CHANGED_PREFIX, JobRow, Jobs
+from precast.store.jobs.node_locks import NodeLocks
 from precast.wire.identity.names import is_name
 from precast.wire.jobs import states
 from precast.wire.jobs.views import JobChanges, JobView, NewExecJob, NewRunJob, OutputView, StepView
@@ -42,13 +43,15 @@ class JobService:
         database: Database,
         jobs: Jobs,
         attempts: Attempts,
+        locks: NodeLocks,
         creation: JobCreation,
         targets: TargetService,
         audit: AuditLog,
         ids: Ids,
         signer: CommandSigner,
     ) -> None:
-        self._database, self._jobs, self._attempts, self._creation = database, jobs, attempts, creation
+        self._database, self._jobs, self._attempts, self._locks = database, jobs, attempts, locks
+        self._creation = creation
         self._targets, self._audit, self._ids, self._signer = targets, audit, ids, signer
 
     # Starting
@@ -185,8 +188,7 @@ class JobService:
     async def steps(self, job_id: str, after: str, environments: Sequence[str] = ()) -> list[StepView]:
         """A page of the nodes of a job, by name. Raises NotFoundError RUN-001."""
         await self.show(job_id, None, environments)
-        steps = await self._database.read(self._attempts.list_steps, job_id, after if is_name(after) else "", CHANGES)
-        return [view_step(step) for step in steps]
+        return await self._database.read(self._list_steps, job_id, after if is_name(after) else "")
 
     async def changes(
         self,
@@ -233,6 +235,13 @@ class JobService:
                 break
             before = jobs[-1].id
         return views[:LISTED]
+
+    def _list_steps(self, job_id: str, after: str) -> Transaction[list[StepView]]:
+        """A page of steps; one that waits for its node's lock says who has it."""
+        views = [view_step(step) for step in (yield from self._attempts.list_steps(job_id, after, CHANGES))]
+        waiting = [view.node for view in views if view.reason == states.LOCK]
+        holders = (yield from self._locks.find_holders(waiting)) if waiting else {}
+        return [view_wait(view, holders.get(view.node)) for view in views]
 
     def _list_changes(
         self, job_id: str, after: int, kind: str | None, with_output: bool, environments: Sequence[str]

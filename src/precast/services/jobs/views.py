@@ -7,6 +7,7 @@ import msgspec
 from precast.services.jobs.requests import APPLY, RELEASE, decode_request
 from precast.store.jobs.attempts import AttemptRow, OutputRow
 from precast.store.jobs.jobs import JobRow
+from precast.store.jobs.node_locks import LockHolder
 from precast.wire.jobs import states
 from precast.wire.jobs.orders import OutputLine
 from precast.wire.jobs.views import JobView, OutputView, StepResult, StepView
@@ -61,6 +62,14 @@ def view_step(attempt: AttemptRow) -> StepView:
         message=attempt.message,
         result=None if attempt.result is None else msgspec.json.decode(attempt.result, type=StepResult),
     )
+
+
+def view_wait(step: StepView, holder: LockHolder | None) -> StepView:
+    """A step that waits for its node's lock, with the job that has it."""
+    if holder is None or step.reason != states.LOCK:
+        return step
+    message = f"it waits for the job {holder.key.job}, which changes the node since {holder.since:%Y-%m-%d %H:%M:%SZ}"
+    return msgspec.structs.replace(step, message=message)
 
 
 def view_output(output: OutputRow) -> OutputView:

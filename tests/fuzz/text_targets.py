@@ -1,10 +1,11 @@
-"""Fuzz targets for texts of people and environments: patterns, queries, data files, Puppetfiles, user data."""
+"""Fuzz targets for texts of people and environments: patterns, queries, data files, Puppetfiles, user data, calendars, schedules."""
 
 import base64
 import contextlib
 import gzip
 import re
 import warnings
+from datetime import UTC, datetime, timedelta
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source
@@ -12,8 +13,11 @@ from precast.boot.userdata import encodings, reader
 from precast.boot.userdata.reader import ReaderContext
 from precast.lang.hiera.data.documents import read_json, read_yaml
 from precast.lang.ruby.declarations.puppetfile import read_puppetfile
+from precast.services.windows.calendars import expand_calendar, parse_calendar
+from precast.services.windows.cron import parse_cron
 from precast.wire.query.parser import parse
 from precast.wire.query.patterns import BadPattern, Pattern
+from precast.wire.windows.intervals import merge
 from tests.fuzz.target import FuzzTarget
 
 # Patterns and texts of this length are so short that even a backtracking matcher answers.
@@ -61,10 +65,31 @@ def check_user_data(data: bytes) -> None:
     assert sum(len(script.content) for script in result.scripts) <= 2 * encodings.MAX_BYTES
 
 
+def check_calendar(data: bytes) -> None:
+    """A calendar is refused by a declared error, or is open in intervals that follow each other."""
+    with contextlib.suppress(PrecastError):
+        events = parse_calendar(data.decode("utf-8", "replace"), "Europe/Berlin")
+        intervals = merge(expand_calendar(events, _NOW, _NOW + timedelta(days=400)))
+        assert all(interval.opens_at < interval.closes_at for interval in intervals)
+
+
+def check_schedule(data: bytes) -> None:
+    """A schedule is refused by a declared error, or names a moment in the future."""
+    expression, _, zone = data.decode("utf-8", "replace").partition("\0")
+    with contextlib.suppress(PrecastError):
+        assert parse_cron(expression, zone).next_after(_NOW) > _NOW
+
+
 def _fetch_nothing(_: str) -> bytes:
     raise OSError("there is no network here")
 
 
+_NOW = datetime(2026, 3, 28, tzinfo=UTC)
+_EVENT = (
+    b"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTART;TZID=Europe/Berlin:20260101T023000\r\nDURATION:PT1H\r\n"
+    b"RRULE:FREQ=MONTHLY;BYDAY=2SA,-1SU;BYHOUR=2;COUNT=9\r\nEXDATE;VALUE=DATE:20260328\r\nRDATE;VALUE=PERIOD:20260401T000000Z/PT2H\r\n"
+    b"END:VEVENT\r\nEND:VCALENDAR\r\n"
+)
 _CLOUD_CONFIG = b"#cloud-config\nusers:\n - name: a\n   ssh_authorized_keys: [ssh-rsa AAAA]\nwrite_files:\n- {path: /x, content: y}\n"
 _MIME = (
     b'Content-Type: multipart/mixed; boundary="b"\nMIME-Version: 1.0\n\n--b\nContent-Type: text/cloud-config\n\n'
@@ -107,5 +132,19 @@ TARGETS = {
             b"#cloud-config-archive\n- {type: text/cloud-config, content: 'a: 1'}\n",
         ),
         ("precast.boot.userdata",),
+    ),
+    "calendars": FuzzTarget(
+        check_calendar,
+        (
+            _EVENT,
+            _EVENT.replace(b"MONTHLY;BYDAY=2SA,-1SU", b"YEARLY;INTERVAL=2;BYWEEKNO=13;BYSETPOS=-1"),
+            _EVENT.replace(b"UID:1", b"RECURRENCE-ID:20260101T013000Z\r\nSTATUS:CANCELLED"),
+        ),
+        ("precast.services.windows",),
+    ),
+    "schedules": FuzzTarget(
+        check_schedule,
+        (b"*/5 2 1-15/2 jan,feb mon-fri\0Europe/Berlin", b"@daily\0Australia/Lord_Howe", b"30 2 29 2 *\0UTC"),
+        ("precast.services.windows",),
     ),
 }

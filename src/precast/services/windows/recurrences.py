@@ -71,7 +71,7 @@ def parse_recurrence(parts: dict[str, list[Any]], start: datetime, zone: tzinfo)
     until = _to_wall(parts["UNTIL"][0], zone) if "UNTIL" in parts else None
     step = _PERIODS.get(parts["FREQ"][0]) if "COUNT" not in parts else None
     late_start = start + (LATEST_YEAR - start.year) // 400 * _CYCLE
-    first = next(iter(_parse(text, late_start)), None)
+    first = _find_first(text, late_start)
     if first is None or first - late_start > MAX_WAIT:
         raise issues.BAD_CALENDAR.error(reason=f"the rule {text[:80]} does not recur within ten years")
     return Recurrence(text, until, step * int(parts.get("INTERVAL", [1])[0]) if step is not None else None)
@@ -103,6 +103,13 @@ def _parse(text: str, start: datetime) -> rrule:
         raise issues.BAD_CALENDAR.error(reason=f"the rule {text[:80]} is invalid: {str(error)[:80]}") from None
     assert isinstance(rule, rrule), "the text has one rule"
     return rule
+
+
+def _find_first(text: str, start: datetime) -> datetime | None:
+    try:
+        return next(iter(_parse(text, start)), None)
+    except (ValueError, OverflowError):  # it looked beyond the end of the calendar
+        return None
 
 
 def _to_wall(until: date | datetime, zone: tzinfo) -> datetime:

@@ -214,6 +214,7 @@ NUMBERS = ",".join(map(str, range(60)))
         (calendar(event(DAILY.replace("FREQ=DAILY", "COUNT=3"))), "without FREQ"),
         (calendar(event(f"{DAILY};BYHOUR=1,2;BYMINUTE={NUMBERS}")), "more than 24 times a day"),
         (calendar(event(f"{DAILY};BYMONTH=2;BYMONTHDAY=30")), "does not recur within ten years"),
+        (calendar(event(f"{DAILY};BYMONTH=6;BYWEEKNO=53".replace("DAILY", "YEARLY"))), "does not recur within ten years"),
         (calendar(event(f"{DAILY};INTERVAL=7;BYDAY=MO")), "does not recur within ten years"),
         (calendar(event(f"{DAILY};BYSETPOS=0")), "is invalid"),
         (calendar(*[event(DAILY)] * 301), "more than 300 events"),

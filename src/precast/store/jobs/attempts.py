@@ -370,7 +370,7 @@ def purge_node_attempts(node: str, now: datetime) -> Transaction[None]:
     yield queries.DELETE_NODE_OUTPUT(node=node)
     yield queries.FORGET_NODE(node=node)
     for job in sorted(jobs):
-        yield queries.WAKE(job=job, now=at)
+        yield queries.WAKE(job=job)
         yield Wake(MOVED_PREFIX + job)
     if jobs:
         yield Wake(DUE_TOPIC)

@@ -103,14 +103,14 @@ class Jobs:
 
     def request_end(self, job: str, actor: str, state: str) -> Transaction[bool]:
         """Ask the driver to stop or to abort the job; False if it has ended, or was asked before."""
-        rows = yield queries.ASK_TO_END(job=job, actor=actor, state=state, now=self._now())
+        rows = yield queries.ASK_TO_END(job=job, actor=actor, state=state)
         yield Wake(DUE_TOPIC)
         yield Wake(MOVED_PREFIX + job)
         return bool(rows)
 
     def reopen(self, job: JobRow, body: bytes) -> Transaction[bool]:
         """Open the next round of a job that has ended; False if it has not, or another round was opened meanwhile."""
-        rows = yield queries.REOPEN(job=job.id, round=job.round, body=body, now=self._now())
+        rows = yield queries.REOPEN(job=job.id, round=job.round, body=body)
         yield Wake(DUE_TOPIC)
         return bool(rows)
 
@@ -118,16 +118,15 @@ class Jobs:
 
     def own(self, owner: str, alive: Iterable[str], limit: int) -> Transaction[list[JobClaim]]:
         """Take on jobs whose time has come and that no server drives; jobs of servers that are not alive are due at once."""
-        now = self._now()
         owners = {name for (name,) in (yield queries.OWNERS())}
         for gone in sorted(owners - {owner, *alive}):
-            yield queries.RELEASE_ALL(owner=gone, now=now)
-        rows = yield queries.OWN(owner=owner, now=now, limit=limit)
+            yield queries.RELEASE_ALL(owner=gone)
+        rows = yield queries.OWN(owner=owner, now=self._now(), limit=limit)
         return [JobClaim(job, owner, fence) for job, fence in rows]
 
     def release_all(self, owner: str) -> Transaction[None]:
         """Release all jobs of this server, so that any server can take them on at once."""
-        yield queries.RELEASE_ALL(owner=owner, now=self._now())
+        yield queries.RELEASE_ALL(owner=owner)
         yield Wake(DUE_TOPIC)
 
     def find_next_wake(self) -> Transaction[datetime | None]:
@@ -146,9 +145,9 @@ class Jobs:
 
     def wake(self, jobs: Sequence[str]) -> Transaction[None]:
         """Have jobs looked at now, whoever drives them."""
-        now, is_due = self._now(), False
+        is_due = False
         for job in sorted(jobs):
-            if (yield queries.WAKE(job=job, now=now)):
+            if (yield queries.WAKE(job=job)):
                 is_due = True
             else:
                 yield Wake(MOVED_PREFIX + job)

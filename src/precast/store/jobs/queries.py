@@ -7,13 +7,13 @@ their writer wakes the driver after its commit.
 
 from precast.store.engine.query import Query, batch
 
-# Jobs
+# Jobs. One that has to be looked at now has the time 0 to wake up, not the present time: a clock that is ahead would delay it.
 
 MAKE = Query(
     "jobs.make",
     """
     INSERT INTO job (id, kind, body, environment, action, made_by, made_at, state, nodes, round, changes, fence, wake_at)
-    VALUES (:job, :kind, :body, :environment, :action, :actor, :now, 'going', :count, 1, 0, 0, :now)
+    VALUES (:job, :kind, :body, :environment, :action, :actor, :now, 'going', :count, 1, 0, 0, 0)
     """,
 )
 SHOW = Query(
@@ -59,7 +59,7 @@ OWN = Query(
 OWNERS = Query("jobs.owners", "SELECT DISTINCT owner FROM job WHERE ended_at IS NULL AND owner IS NOT NULL")
 RELEASE_ALL = Query(
     "jobs.release_all",
-    "UPDATE job SET owner = NULL, wake_at = :now WHERE owner = :owner AND ended_at IS NULL",
+    "UPDATE job SET owner = NULL, wake_at = 0 WHERE owner = :owner AND ended_at IS NULL",
 )
 NEXT_WAKE = Query("jobs.next_wake", "SELECT min(wake_at) FROM job WHERE ended_at IS NULL AND owner IS NULL")
 LOCK = Query(
@@ -80,12 +80,12 @@ REST = Query(
 )
 WAKE = Query(
     "jobs.wake",
-    "UPDATE job SET wake_at = :now WHERE id = :job AND owner IS NULL AND ended_at IS NULL AND wake_at > :now RETURNING id",
+    "UPDATE job SET wake_at = 0 WHERE id = :job AND owner IS NULL AND ended_at IS NULL AND wake_at > 0 RETURNING id",
 )
 ASK_TO_END = Query(
     "jobs.ask_to_end",
     """
-    UPDATE job SET state = :state, stopped_by = :actor, wake_at = CASE WHEN owner IS NULL THEN :now ELSE wake_at END
+    UPDATE job SET state = :state, stopped_by = :actor, wake_at = CASE WHEN owner IS NULL THEN 0 ELSE wake_at END
     WHERE id = :job AND (state IN ('going', 'halting') OR state = 'stopping' AND :state = 'aborting') RETURNING id
     """,
 )
@@ -93,7 +93,7 @@ REOPEN = Query(
     "jobs.reopen",
     """
     UPDATE job SET state = 'going', stopped_by = NULL, ended_at = NULL, round = round + 1, body = :body, owner = NULL,
-        wake_at = :now
+        wake_at = 0
     WHERE id = :job AND ended_at IS NOT NULL AND round = :round RETURNING id
     """,
 )

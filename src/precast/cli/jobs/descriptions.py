@@ -48,7 +48,7 @@ def describe_counts(job: JobView) -> str:
 def describe_step(step: StepView, mode: str | None) -> str:
     """What is known of a step besides its state; `mode` is the one that the job asks for."""
     if step.state == states.QUEUED:
-        return WAITS.get(step.reason, MAY_BEGIN) if step.reason else MAY_BEGIN
+        return visible(step.message) if step.message else WAITS.get(step.reason or "", MAY_BEGIN)
     result = step.result
     parts = [describe_result(result)] if result is not None else []
     if result is not None and result.is_noop and mode == "enforce" and not step.message:

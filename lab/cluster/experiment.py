@@ -30,6 +30,7 @@ from precast.store.engine.database import Database
 from precast.store.engine.location import parse
 from precast.store.engine.query import Query, Transaction
 from precast.store.sessions.sessions import Sessions
+from precast.wire.jobs.order_ids import make_order_id
 
 DISK_MB = 1024
 # How long the experiment waits for what should take seconds, so that it can say how long it took.
@@ -120,7 +121,7 @@ class Experiment:
         for run in load.runs:
             for name, state in (await asyncio.to_thread(load.steps, run)).items():
                 states[state] += 1
-                lost_results += (state == DONE) is not bool(executed[name][run])
+                lost_results += (state == DONE) is not bool(executed[name][make_order_id(run, 1, 1)])
         return {
             "settled_s": settled_s,
             "reports_acknowledged": sum(sent.values()),

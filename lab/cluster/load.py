@@ -21,14 +21,14 @@ from precast.agent.state.store import LocalStore
 from precast.agent.state.wakeup import wake_daemon
 from precast.base import canonical, digests
 from precast.wire import sessions as session
+from precast.wire.jobs import states
 
 # Each agent reports a run this often.
 REPORT_EVERY_S = 2.0
 # Commands during a fault: how often, and on how many nodes. Each execution costs a node about a second of a core.
 COMMAND_EVERY_S, SOME = 10.0, 8
-# The states of a step: the node was away when it was its turn; its result is stored.
-AWAY, DONE = "away", "done"
-ENDED = ("done", "halted", "stopped")
+# States of a step: the node was away when it was its turn; its result is stored.
+AWAY, DONE = "SKIPPED(away)", states.COMPLETED
 
 
 N = TypeVar("N", bound=msgspec.Struct)
@@ -128,8 +128,9 @@ class Load:
         return run
 
     def steps(self, run: str) -> dict[str, str]:
-        """The states of the steps of a run, by node."""
-        return {step["node"]: step["state"] for step in self._cluster.run("run", "show", run)["steps"]}
+        """The states of the steps of a run with their reasons, by node."""
+        steps = self._cluster.run("run", "show", run)["steps"]
+        return {step["node"]: step["state"] + (f"({step['reason']})" if step.get("reason") else "") for step in steps}
 
     def has_ended(self, run: str) -> bool:
-        return self._cluster.run("run", "show", run)["run"]["state"] in ENDED
+        return self._cluster.run("run", "show", run)["run"]["ended_at"] is not None

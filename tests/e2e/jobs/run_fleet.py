@@ -103,7 +103,8 @@ def steps_of(answer: Any) -> dict[str, Any]:
 
 def state_of(step: Any) -> str:
     """The state of a step with its reason."""
-    return step["state"] + (f"({step['reason']})" if step.get("reason") else "")
+    reason = step.get("reason")
+    return f"{step['state']}({reason})" if reason else str(step["state"])
 
 
 @contextmanager

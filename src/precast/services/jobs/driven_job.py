@@ -29,6 +29,8 @@ from precast.wire.jobs import states
 MAX_TURNS = 200
 # How often a server looks whether the nodes that have their turn and have not begun are still connected.
 LOOK_S = 2.0
+# A node that left shortly before this server began to drive jobs is expected back: its server has restarted.
+RETURN_GRACE = timedelta(seconds=20)
 # How long nodes may take to end what they are told to end.
 ABORT_GRACE = timedelta(minutes=2)
 # A job in which nothing is due is looked at again after this time, whatever happens.
@@ -50,11 +52,12 @@ class JobStores(NamedTuple):
 
 
 class Intake(NamedTuple):
-    """What a pass has taken in: the job, the steps that changed, and whether there is more."""
+    """What a pass has taken in: the job, the steps that changed, whether there is more, and the attempts that were told to end."""
 
     job: JobRow
     changed: list[StepState]
     has_more: bool
+    told: list[AttemptKey]
 
 
 class JobLost(Exception):
@@ -64,8 +67,11 @@ class JobLost(Exception):
 class DrivenJob:
     """A job that this server drives. `next_s` is the monotonic time of its next pass, unless an event comes before."""
 
-    def __init__(self, stores: JobStores, claim: JobClaim, job: JobRow, steps: Sequence[StepState]) -> None:
-        self._stores, self._claim = stores, claim
+    def __init__(
+        self, stores: JobStores, claim: JobClaim, job: JobRow, steps: Sequence[StepState], settled_s: float
+    ) -> None:
+        """Until the monotonic time `settled_s`, nodes that were connected shortly before count as connected."""
+        self._stores, self._claim, self._settled_s = stores, claim, settled_s
         self._request = decode_request(job)
         in_round = [step for step in steps if step.n == job.round]
         self._net = JobNet(self._request.net_limits, in_round, is_going=job.state == states.GOING)
@@ -98,6 +104,7 @@ class DrivenJob:
         while True:
             intake = await write(self._take_in)
             self._follow(intake.changed)
+            self._told.update(intake.told)
             if intake.has_more:
                 continue
             if self._net.is_over:
@@ -171,32 +178,31 @@ class DrivenJob:
         self._net.return_nodes(opened)
         aborted = self._windows.find_aborted()
         if any(key.node in aborted for key in self._net.running):
-            await self._stores.database.write(self._abort_closed, aborted)
+            self._told.update(await self._stores.database.write(self._abort_closed, aborted))
 
-    def _abort_closed(self, nodes: set[str]) -> Transaction[None]:
+    def _abort_closed(self, nodes: set[str]) -> Transaction[list[AttemptKey]]:
         job = yield from self._lock()
-        for key in (yield from self._stores.attempts.list_picked_up(job.id)):
-            if key.node in nodes and key not in self._told:
-                self._told.add(key)
-                yield from self._stores.grants.abort(key, "its window has closed")
+        return (yield from self._tell_to_end(job, "its window has closed", nodes))
 
     # Taking in
 
     def _take_in(self) -> Transaction[Intake]:
         """End what has to end, number the changes, and return them."""
         job = yield from self._lock()
-        if job.state != states.GOING:
-            yield from self._end_rest(job)
+        told = [] if job.state == states.GOING else (yield from self._end_rest(job))
         # A clock that jumped ends no wait that began before.
         for ended in (yield from self._stores.attempts.expire(job.id, self._stores.guard.trusted_since)):
             yield from self._stores.grants.end_wait(ended, "it did not begin in time")
         last, changed, has_more = yield from self._stores.attempts.number_changes(job.id, job.changes)
         if last != job.changes:
             yield from self._stores.jobs.set_state(job.id, job.state, last, None)
-        return Intake(job, changed, has_more)
+        return Intake(job, changed, has_more, told)
 
-    def _end_rest(self, job: JobRow) -> Transaction[None]:
-        """End the attempts of a job that is to end: nobody begins any more, and an abort also ends what was picked up."""
+    def _end_rest(self, job: JobRow) -> Transaction[list[AttemptKey]]:
+        """End the attempts of a job that is to end: nobody begins any more, and an abort also tells what was picked up to end.
+
+        Returns the attempts that were told.
+        """
         if job.state == states.HALTING:
             ending = Ending(states.SKIPPED, states.HALTED, "too many others failed")
         else:
@@ -204,12 +210,19 @@ class DrivenJob:
             ending = Ending(states.CANCELLED, None, f"{verb} by {job.stopped_by}")
         for ended in (yield from self._stores.attempts.end_queued(job.id, ending)):
             yield from self._stores.grants.end_wait(ended, ending.message or "")
-        if job.state == states.ABORTING:
-            picked_up = yield from self._stores.attempts.list_picked_up(job.id)
-            for key in [key for key in picked_up if key not in self._told]:
-                self._told.add(key)
-                yield from self._stores.grants.abort(key, ending.message or "")
-            yield from self._stores.attempts.hurry(job.id, self._now() + ABORT_GRACE)
+        if job.state != states.ABORTING:
+            return []
+        told = yield from self._tell_to_end(job, ending.message or "")
+        yield from self._stores.attempts.hurry(job.id, self._now() + ABORT_GRACE)
+        return told
+
+    def _tell_to_end(self, job: JobRow, why: str, nodes: set[str] | None = None) -> Transaction[list[AttemptKey]]:
+        """Tell attempts to end that were picked up and not told yet, on these nodes or on all. Returns them."""
+        picked_up = yield from self._stores.attempts.list_picked_up(job.id)
+        told = [key for key in picked_up if key not in self._told and (nodes is None or key.node in nodes)]
+        for key in told:
+            yield from self._stores.grants.abort(key, why)
+        return told
 
     def _finish(self) -> Transaction[bool]:
         """End the job; False if another transaction is writing a change, which the next pass sees."""
@@ -259,17 +272,23 @@ class DrivenJob:
     def _look(self, away: Sequence[StepKey]) -> Transaction[tuple[list[AttemptKey], set[str]]]:
         job = yield from self._lock()
         unclaimed = yield from self._stores.attempts.list_unclaimed(job.id)
-        nodes = [key.node for key in unclaimed] + [key.node for key in away]
-        connected = yield from self._stores.sessions.filter_connected(nodes)
+        connected = yield from self._stores.sessions.filter_connected([key.node for key in away])
+        expected = yield from self._filter_expected([key.node for key in unclaimed])
         gone = []
         for key in unclaimed:
-            if key.node not in connected and (yield from self._stores.attempts.take_turn_back(key)):
+            if key.node not in expected and (yield from self._stores.attempts.take_turn_back(key)):
                 gone.append(key)  # noqa: PERF401 - a comprehension cannot yield
         still_away = [AttemptKey(job.id, *key, self._round) for key in away if key.node not in connected]
         tries = self._request.limits.tries is not None
         for key in [*gone, *(still_away if tries else [])]:
             yield from self._note_away(job, key)
         return gone, {key.node for key in away} & connected
+
+    def _filter_expected(self, nodes: Sequence[str]) -> Transaction[set[str]]:
+        """Those of the nodes that can get orders now, or in a moment."""
+        if self._stores.database.clock.monotonic_s() >= self._settled_s:
+            return (yield from self._stores.sessions.filter_connected(nodes))
+        return (yield from self._stores.sessions.filter_expected(nodes, self._now() - RETURN_GRACE))
 
     def _note_away(self, job: JobRow, key: AttemptKey) -> Transaction[None]:
         """Wait for a node that is away as the request has it: until a time, a number of tries, or not at all."""
@@ -294,7 +313,7 @@ class DrivenJob:
     def _order(self, chosen: Sequence[StepKey]) -> Transaction[list[StepKey]]:
         """Give turns and post orders; returns the steps whose nodes are away."""
         job = yield from self._lock()
-        connected = yield from self._stores.sessions.filter_connected([key.node for key in chosen])
+        connected = yield from self._filter_expected([key.node for key in chosen])
         refused: dict[str, str] = {}
         if job.kind == RELEASE:
             refused = yield from self._stores.releases.release(job, sorted(connected))

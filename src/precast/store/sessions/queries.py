@@ -240,5 +240,19 @@ PRESENT = Query(
     WHERE session.node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) AND server.lease_until > :now
     """,
 )
+EXPECTED = Query(
+    "sessions.expected",
+    """
+    -- Those of the nodes that are connected, or were so after a time, and are not on hold.
+    SELECT session.node FROM session LEFT JOIN server ON server.id = session.server
+    WHERE session.node IN (SELECT value FROM json_each(:nodes)) AND session.held_at IS NULL
+        AND (server.lease_until > :since OR session.server IS NULL AND session.disconnected_at > :since)
+    """,
+    postgresql="""
+    SELECT session.node FROM session LEFT JOIN server ON server.id = session.server
+    WHERE session.node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) AND session.held_at IS NULL
+        AND (server.lease_until > :since OR session.server IS NULL AND session.disconnected_at > :since)
+    """,
+)
 DELETE_SESSION = Query("sessions.delete", "DELETE FROM session WHERE node = :node")
 DELETE_STREAMS = Query("sessions.delete_streams", "DELETE FROM session_stream WHERE node = :node")

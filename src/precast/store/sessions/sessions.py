@@ -350,6 +350,10 @@ class Sessions:
         """Return those of the nodes that are connected to any server."""
         return {node for (node,) in (yield queries.PRESENT(nodes=json_list(nodes), now=self._now()))}
 
+    def filter_expected(self, nodes: Sequence[str], since: datetime) -> Transaction[set[str]]:
+        """Return those of the nodes that are connected, or were so after a time: they will be back at once if their server restarted."""
+        return {node for (node,) in (yield queries.EXPECTED(nodes=json_list(nodes), since=to_micros(since)))}
+
     def delete_node(self, node: str) -> Transaction[None]:
         """Delete the node's session and streams."""
         yield queries.DELETE_STREAMS(node=node)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from precast.services.approvals.approvals import Participant
+from precast.services.approvals.approvals import VALID, Participant
 from precast.wire.actions.bodies import ActionTimes, ActionWork, NewAction, Parameter
 from precast.wire.approvals.bodies import DecisionBody
 from precast.wire.nodes.bodies import TargetsBody
@@ -114,6 +114,17 @@ async def test_rejected_request_says_so_and_nothing_starts(staged: ActionSite) -
     await staged.scheduler.handle_all()
     assert await staged.dues(action.id) == []
     assert (await staged.action_service.change(action.id, "cancel", ANN)).state == "cancelled"
+
+
+async def test_action_that_nobody_approves_in_time_ends(staged: ActionSite) -> None:
+    await need(staged, 1)
+    action = await staged.create("web1", work=RUN)
+    await staged.scheduler.clean_up()
+    assert (await staged.show(action.id)).state == "awaiting-approval"
+    await staged.advance(VALID.total_seconds() + 1)
+    await staged.scheduler.clean_up()
+    view = await staged.show(action.id)
+    assert (view.state, view.message) == ("cancelled", "nobody approved it in time")
 
 
 async def test_cancelled_action_makes_its_request_void(staged: ActionSite) -> None:

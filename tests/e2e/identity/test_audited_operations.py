@@ -339,7 +339,7 @@ def walk_jobs(walk: Walk, people: dict[str, str]) -> None:
     )
     for kind, body, person in starts:
 
-        def call(name: str, body: Any = None, *, kind: str = kind, person: str = person, **path: str) -> Any:
+        def call(name: str, body: Any = None, *, kind: str = kind, person: str = person, **path: Any) -> Any:
             return walk.call(f"POST /v1/{kind}{name}", body, token=people.get(person), actor=f"person:{person}", **path)
 
         job = call("", {"nodes": WEB1, "limits": waiting, **body})["id"]

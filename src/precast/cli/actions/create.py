@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from precast.cli import issues
-from precast.cli.actions.following import BASE, COMMAND_BASE, EXITS, follow, print_action
+from precast.cli.actions.following import BASE, COMMAND_BASE, EXITS, describe_work, follow, print_action
 from precast.cli.actions.options import add_spread, add_times, limits_of, times_of
 from precast.cli.console.client import add_connection, connect
 from precast.cli.console.output import print_json
@@ -85,6 +85,8 @@ def _create(args: argparse.Namespace) -> int:
         else:
             print_action(action)
         return 0
+    if not args.json:
+        print(f"action {action.id}: {describe_work(action)}", flush=True)
     wait_s = None if args.wait is None else duration_s(args.wait)
     return follow(client, base, action, is_json=args.json, wait_s=wait_s)
 

@@ -19,6 +19,7 @@ from precast.services.actions.due_events import DueEvents
 from precast.services.actions.schedule import DueDecision, decide
 from precast.services.actions.starting import ActionStarter, EnvironmentOf, NewStart
 from precast.services.actions.stored import ParseCron, StoredAction, decode_action, make_schedule
+from precast.services.approvals.approvals import VALID
 from precast.services.clocks.guard import ClockGuard
 from precast.store.actions import actions as store
 from precast.store.actions.actions import ActionRow, Actions, ActionState, DueRow
@@ -33,7 +34,7 @@ PAGE = 50
 # Actions that ended longer ago are deleted, so many at once, and so are old due times.
 RETENTION = timedelta(days=30)
 DELETE_BATCH = 20
-DELETE_EVERY_S = 600.0
+CLEAN_EVERY_S = 600.0
 MAX_MESSAGE = 1_000
 
 
@@ -53,7 +54,8 @@ class ActionScheduler:
         self._database, self._actions, self._starter, self._events = database, actions, starter, events
         self._clock_guard, self._ids, self._parse_cron = guard, ids, parse_cron
         self._is_woken = asyncio.Event()
-        self._deleted_s = float("-inf")
+        self._cleaned_s = float("-inf")
+        self._is_blocked = False
         self._was_held = False
 
     async def run(self) -> None:
@@ -65,7 +67,7 @@ class ActionScheduler:
         ):
             while True:
                 await self._guard(self.handle_all())
-                await self._guard(self._delete_old())
+                await self._guard(self.clean_up())
                 await self._sleep()
 
     def _wake(self, _: str) -> None:
@@ -81,10 +83,10 @@ class ActionScheduler:
         with suppress(PrecastError):
             next_at, _ = await self._actions.find_next()
             if next_at is not None and not self._clock_guard.is_held:
-                left_s = min(POLL_S, (next_at - self._database.clock.now()).total_seconds())
-        # A due time that could not be handled is tried again with the next poll.
+                left_s = min(POLL_S, max(0.0, (next_at - self._database.clock.now()).total_seconds()))
         with suppress(TimeoutError):
-            async with asyncio.timeout(left_s if left_s > 0 else POLL_S):
+            # A due time that could not be handled is tried again with the next poll.
+            async with asyncio.timeout(POLL_S if self._is_blocked else left_s):
                 await self._is_woken.wait()
         self._is_woken.clear()
 
@@ -104,6 +106,7 @@ class ActionScheduler:
             await self._events.handle_all()
         if next_at is None or next_at > self._database.clock.now() or self._is_held():
             return
+        self._is_blocked = False
         last: ActionRow | None = None
         while page := await self._database.read(self._actions.list_due, last, PAGE):
             for action in page:
@@ -127,6 +130,7 @@ class ActionScheduler:
         except PrecastError as error:
             if error.consequence.retry:
                 log.warning("the action %s waits: %s", action.id, error)
+                self._is_blocked = True
                 return
             await self._fail(action, error.message)
         except Exception as error:
@@ -210,15 +214,20 @@ class ActionScheduler:
                 await self._database.write(self._store_failure, action, decision, message)
         except PrecastError as error:
             log.warning("the error of the action %s cannot be stored: %s", action.id, error)
+            self._is_blocked = True
 
     def _store_failure(self, action: ActionRow, decision: DueDecision, message: str) -> Transaction[None]:
         if (yield from self._move_on(action, decision)) and decision.starts_at is not None:
             due = DueRow(action.id, decision.starts_at, "", store.BY_TIME, store.FAILED, message=message)
             yield from self._actions.add_due(due)
 
-    async def _delete_old(self) -> None:
+    async def clean_up(self) -> None:
+        """From time to time, end actions that nobody approved and delete old ones."""
         now_s = self._database.clock.monotonic_s()
-        if now_s - self._deleted_s > DELETE_EVERY_S:
-            before = await self._clock_guard.cutoff(RETENTION)
-            if before is None or await self._actions.delete_old(before, DELETE_BATCH) < DELETE_BATCH:
-                self._deleted_s = now_s
+        if now_s - self._cleaned_s <= CLEAN_EVERY_S:
+            return
+        unapproved, old = await self._clock_guard.cutoff(VALID), await self._clock_guard.cutoff(RETENTION)
+        if unapproved is not None:
+            await self._database.write(self._actions.end_unapproved, unapproved, "nobody approved it in time")
+        if old is None or await self._actions.delete_old(old, DELETE_BATCH) < DELETE_BATCH:
+            self._cleaned_s = now_s

@@ -148,6 +148,10 @@ class Actions:
         yield Wake(CHANGED_PREFIX + action)
         return bool(rows)
 
+    def end_unapproved(self, before: datetime, message: str) -> Transaction[None]:
+        """Cancel the actions that were created before a time and still await their approval."""
+        yield queries.END_UNAPPROVED(before_at=to_micros(before), message=message, now=self._now())
+
     # Scheduling
 
     async def find_next(self) -> tuple[datetime | None, datetime | None]:

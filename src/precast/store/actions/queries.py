@@ -88,6 +88,13 @@ APPROVE = Query(
     WHERE id = :id AND state = 'awaiting-approval' RETURNING id
     """,
 )
+END_UNAPPROVED = Query(
+    "actions.end_unapproved",
+    """
+    UPDATE action SET state = 'cancelled', ended_at = :now, message = :message
+    WHERE state = 'awaiting-approval' AND made_at < :before_at
+    """,
+)
 COUNT_UNENDED = Query("actions.count_unended", "SELECT count(*) FROM action WHERE ended_at IS NULL")
 NODES = Query("actions.nodes", "SELECT node, seal FROM action_node WHERE action = :action ORDER BY place")
 COUNT_NODES = Query("actions.count_nodes", "SELECT count(*) FROM action_node WHERE action = :action")

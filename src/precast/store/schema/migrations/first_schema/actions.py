@@ -45,6 +45,7 @@ TABLES = (
     """,
     "CREATE INDEX action_next ON action (next_at, id) WHERE next_at IS NOT NULL",
     "CREATE INDEX action_event ON action (event, id) WHERE event IS NOT NULL AND state = 'active'",
+    "CREATE INDEX action_awaiting ON action (made_at) WHERE state = 'awaiting-approval'",
     "CREATE INDEX action_unended ON action (id) WHERE ended_at IS NULL",
     "CREATE INDEX action_ended ON action (ended_at, id) WHERE ended_at IS NOT NULL",
     "CREATE INDEX action_environment ON action (environment, id)",

@@ -1,6 +1,5 @@
 """Routes about maintenance windows."""
 
-from typing import cast
 
 from precast.api.http.routes import OPERATOR, VIEWER, Call, route
 from precast.services.issues import BAD_VALUE, NO_SUCH_NODE, UNPRINTABLE
@@ -11,7 +10,6 @@ from precast.services.windows.openings import WindowService
 from precast.wire import issues as wire_issues
 from precast.wire.windows.bodies import (
     CLASSES,
-    ActionClass,
     BindingBody,
     BindingRow,
     BindingView,
@@ -113,5 +111,5 @@ class WindowsApi:
         class_ = call.query.get("class", "")
         if class_ and class_ not in CLASSES:
             raise issues.BAD_WINDOW.error(reason=f"{class_[:40]!r} is none of the classes {', '.join(CLASSES)}")
-        classes = (cast(ActionClass, class_),) if class_ else CLASSES
+        classes = (class_,) if class_ else CLASSES
         return await self._openings.explain(call.path["node"], classes)

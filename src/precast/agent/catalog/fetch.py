@@ -87,9 +87,7 @@ def fetch_policy(root: Path, url: str, client: HttpClient, store: LocalStore) ->
     If the policy is refused, the reason is noted and the cached policy stays. Raises the server's error.
     """
     cached, now, trouble = read_policy(root), store.clock.now(), ""
-    headers = (
-        {"If-None-Match": f'"{cached[1].tag}"'} if cached is not None and _is_current(root, cached, now) else {}
-    )
+    headers = {"If-None-Match": f'"{cached[1].tag}"'} if cached is not None and _is_current(root, cached, now) else {}
     response = client.get(url, "/v1/policy", headers)
     if response.status == _NOT_FOUND:
         trouble = (

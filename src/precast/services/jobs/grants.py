@@ -42,8 +42,7 @@ class Grants:
             reason = f" ({attempt.reason})" if attempt.reason else ""
             yield from self._answer(key, claim.number, False, f"it is {attempt.state}{reason}")
             return
-        if (attempt.claim or 0) > claim.number and attempt.instance == claim.instance:
-            return  # the node has asked again since
+        # Records of a node arrive in their order, so this is its latest claim. Its number may be lower: the machine was set back.
         yield from self._attempts.note_claim(key, claim.number, claim.instance)
         if attempt.has_turn and (attempt.due_at is None or attempt.due_at > self._clock.now()):
             yield from self.grant(key, claim.number)

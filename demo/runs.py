@@ -50,7 +50,7 @@ def release_mistake(presenter: Presenter, nodes: tuple[str, ...]) -> str:
 
 def trace_failure(presenter: Presenter, nodes: tuple[str, ...], commit: str) -> None:
     output = presenter.run("run", *nodes, "--why", "release 7", expected=4)
-    presenter.claim("two nodes succeeded, one failed, and the exit code is 4", "2 done, 1 failed" in output)
+    presenter.claim("two nodes succeeded, one failed, and the exit code is 4", "2 COMPLETED, 1 FAILED" in output)
     (failed,) = presenter.ask("report", "list", "--node", "app1", "--failed", "--most", "1")
     shown = presenter.run("report", "show", failed["id"], shown="report show …", expected=4)
     presenter.claim(

@@ -1,6 +1,5 @@
 """Routes about maintenance windows."""
 
-
 from precast.api.http.routes import OPERATOR, VIEWER, Call, route
 from precast.services.issues import BAD_VALUE, NO_SUCH_NODE, UNPRINTABLE
 from precast.services.query import issues as query_issues

@@ -44,8 +44,9 @@ def connected(url: str, nodes: Path, count: int, first: int) -> Iterator[None]:
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None
+    lines = process.stdout
     try:
-        until(lambda: json.loads(process.stdout.readline() or "null")["connected"] == count)
+        until(lambda: json.loads(lines.readline() or "null")["connected"] == count)
         # What it prints from now on is not read: it goes nowhere, so that the process never waits for a reader.
         with subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL):
             try:

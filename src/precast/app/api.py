@@ -24,7 +24,7 @@ from precast.app.catalogs import (
 )
 from precast.app.classification import build_classification
 from precast.app.environments import build_environment_components
-from precast.app.jobs import build_action_meters, build_actions_api, build_runs_api
+from precast.app.jobs import build_action_meters, build_actions_api, build_job_meters, build_runs_api
 from precast.app.nodes import (
     build_fact_service,
     build_facts_api,
@@ -80,7 +80,7 @@ class ApiRole:
         self._metrics = Metrics(
             database, MetricsExchange(worker.shared_directory, worker.number) if worker is not None else None
         )
-        self._action_meters = build_action_meters(database)
+        self._action_meters, self._job_meters = build_action_meters(database), build_job_meters(database)
         self._server = self._http_server()
         self.background: list[BackgroundTask] = [
             self._tls.run,
@@ -89,6 +89,7 @@ class ApiRole:
             self._sessions.maintenance.run,
             build_catalog_indexing(database).run,
             self._action_meters.run,
+            self._job_meters.run,
         ]
 
     @property
@@ -138,6 +139,16 @@ class ApiRole:
             "precast_schedule_lag_seconds",
             "How long the earliest due time of an action has been waiting for a scheduler.",
             lambda: meters.lag_s,
+        )
+        jobs = self._job_meters
+        self._metrics.gauge("precast_attempts_picked_up", "Attempts that nodes carry out now.", lambda: jobs.picked_up)
+        self._metrics.gauge(
+            "precast_attempts_refused", "Attempts that nodes have refused in the last day.", lambda: jobs.refused
+        )
+        self._metrics.gauge(
+            "precast_intake_lag_seconds",
+            "The longest time that a record of a node waits to be stored in this process now.",
+            lambda: endpoint.lag.oldest_s,
         )
         quotas = Quotas(database.clock, RequestLimits(rate=self._settings.requests_per_second))
         return HttpServer(routes, Authoriser(people, recognition, browsers), self._metrics, quotas)

@@ -25,6 +25,7 @@ from precast.services.jobs.driver import JobDriver
 from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.jobs.grants import Grants
 from precast.services.jobs.job_releases import JobReleases
+from precast.services.jobs.meters import JobMeters
 from precast.services.jobs.reconciler import Reconciler
 from precast.services.jobs.results import AttemptResults
 from precast.services.jobs.service import JobService
@@ -80,6 +81,10 @@ def build_job_driver(database: Database, guard: ClockGuard, lag: IntakeLag) -> J
         build_job_releases(database),
     )
     return JobDriver(stores, lag)
+
+
+def build_job_meters(database: Database) -> JobMeters:
+    return JobMeters(database, Attempts(database), NodeLocks(database))
 
 
 def build_reconciler(database: Database) -> Reconciler:

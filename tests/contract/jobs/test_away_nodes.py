@@ -20,10 +20,11 @@ async def test_away_node_is_skipped_at_once_by_default(site: JobEngine) -> None:
     assert await site.received("gone") == []
 
 
-async def test_node_that_leaves_before_its_turn_is_skipped(site: JobEngine) -> None:
+async def test_node_that_leaves_before_its_turn_is_skipped(site: JobEngine, clock: ManualClock) -> None:
     job = await site.start("a", "b", limits=JobLimits(at_once="1"))
     await site.drive()
     await site.leave("b")
+    clock.advance(10)
     await site.carry_out(job, "a")
     await site.drive()
     assert await site.states(job) == {"a": "COMPLETED", "b": "SKIPPED(away)"}
@@ -35,6 +36,9 @@ async def test_node_that_leaves_before_it_claims_gives_its_slot_back(site: JobEn
     await site.drive()
     assert await site.ordered("a", "b") == ["a"]
     await site.leave("a")
+    clock.advance(9)
+    await site.drive()
+    assert await site.ordered("a", "b") == ["a"], "it may be back at once"
     clock.advance(3)
     await site.drive()
     assert await site.ordered("a", "b") == ["a", "b"]
@@ -114,3 +118,18 @@ async def test_away_nodes_hold_up_no_batch(site: JobEngine) -> None:
     await site.carry_out(job, "b")
     await site.drive()
     assert await site.states(job) == {"a": "COMPLETED", "b": "COMPLETED", "gone": "QUEUED"}
+
+
+async def test_node_that_connects_to_another_server_at_its_turn_is_not_skipped(
+    site: JobEngine, clock: ManualClock
+) -> None:
+    job = await site.start("a", "b", limits=JobLimits(at_once="1"))
+    await site.drive()
+    await site.carry_out(job, "a")
+    await site.leave("b")
+    clock.advance(5)
+    await site.drive()
+    await site.connect("b")
+    await site.carry_out(job, "b")
+    await site.drive()
+    assert await site.states(job) == {"a": "COMPLETED", "b": "COMPLETED"}

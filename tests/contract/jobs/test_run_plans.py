@@ -71,10 +71,11 @@ HOT = [
     queries.UNLOCK_PURGED,
     queries.UNLOCK_NODE,
     queries.END_WAITS,
+    queries.COUNT_REFUSED,
 ]
 
 # These read the first row of a table, or, seldom, all locks and all open attempts.
-SELDOM = {"jobs.waits", "jobs.has_waits", "jobs.stale_locks", "jobs.strays"}
+SELDOM = {"jobs.count_locks", "jobs.waits", "jobs.has_waits", "jobs.stale_locks", "jobs.strays"}
 
 
 def filling() -> Transaction[None]:

@@ -145,6 +145,7 @@ def test_metrics_show_how_schedules_are_kept(fleet: Fleet) -> None:
     headers = {"Authorization": f"Bearer {environment['PRECAST_TOKEN']}"}
     text = https.call(fleet.site.url, context, "GET", "/metrics", b"", headers=headers).body.decode()
     assert "precast_schedule_missed 0" in text
+    assert "precast_attempts_refused 0" in text
     assert "precast_schedule_lag_seconds 0" in text
 
 

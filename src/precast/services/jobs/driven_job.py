@@ -29,8 +29,8 @@ from precast.wire.jobs import states
 MAX_TURNS = 200
 # How often a server looks whether the nodes that have their turn and have not begun are still connected.
 LOOK_S = 2.0
-# A node that left shortly before this server began to drive jobs is expected back: its server has restarted.
-RETURN_GRACE = timedelta(seconds=20)
+# A node that was connected when its job began and has left since is expected back for so long: its server may have restarted.
+RETURN_GRACE = timedelta(seconds=10)
 # How long nodes may take to end what they are told to end.
 ABORT_GRACE = timedelta(minutes=2)
 # A job in which nothing is due is looked at again after this time, whatever happens.
@@ -67,11 +67,8 @@ class JobLost(Exception):
 class DrivenJob:
     """A job that this server drives. `next_s` is the monotonic time of its next pass, unless an event comes before."""
 
-    def __init__(
-        self, stores: JobStores, claim: JobClaim, job: JobRow, steps: Sequence[StepState], settled_s: float
-    ) -> None:
-        """Until the monotonic time `settled_s`, nodes that were connected shortly before count as connected."""
-        self._stores, self._claim, self._settled_s = stores, claim, settled_s
+    def __init__(self, stores: JobStores, claim: JobClaim, job: JobRow, steps: Sequence[StepState]) -> None:
+        self._stores, self._claim = stores, claim
         self._request = decode_request(job)
         in_round = [step for step in steps if step.n == job.round]
         self._net = JobNet(self._request.net_limits, in_round, is_going=job.state == states.GOING)
@@ -286,8 +283,6 @@ class DrivenJob:
 
     def _filter_expected(self, nodes: Sequence[str]) -> Transaction[set[str]]:
         """Those of the nodes that can get orders now, or in a moment."""
-        if self._stores.database.clock.monotonic_s() >= self._settled_s:
-            return (yield from self._stores.sessions.filter_connected(nodes))
         return (yield from self._stores.sessions.filter_expected(nodes, self._now() - RETURN_GRACE))
 
     def _note_away(self, job: JobRow, key: AttemptKey) -> Transaction[None]:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable
 from datetime import timedelta
 
 from precast.base.errors import PrecastError
-from precast.services.jobs.driven_job import RETURN_GRACE, DrivenJob, JobLost, JobStores
+from precast.services.jobs.driven_job import DrivenJob, JobLost, JobStores
 from precast.services.jobs.flow.adaptive_limit import AdaptiveLimit
 from precast.services.jobs.flow.fair_share import FairShare
 from precast.services.jobs.flow.intake_lag import IntakeLag
@@ -47,7 +47,6 @@ class JobDriver:
         self._clock = stores.database.clock
         self._lag, self._limit = lag, AdaptiveLimit(self._clock.monotonic_s)
         self._share = FairShare()
-        self._settled_s = float("-inf")
         self._in_flight: dict[str, int] = {}
         self._claims: dict[str, JobClaim] = {}
         self._driven: dict[str, DrivenJob] = {}
@@ -61,7 +60,6 @@ class JobDriver:
     async def run(self, owner: str) -> None:
         """Drive the jobs that no other server drives, until cancelled. Cancelling releases them, so others take over at once."""
         wakeups = self._stores.database.wakeups
-        self._settled_s = self._clock.monotonic_s() + RETURN_GRACE.total_seconds()
         with (
             wakeups.prefix_subscription(DUE_TOPIC, self._on_due),
             wakeups.prefix_subscription(MOVED_PREFIX, self._on_moved),
@@ -156,6 +154,10 @@ class JobDriver:
             log.warning("jobs are not driven: %s", error)
             self._forget_net(job)
             return False
+        except Exception:
+            log.exception("a job is not driven because of a bug")
+            self._forget_net(job)
+            return False
         self._share.done(job, count)
         self._count(job, driven)
         self._share.offer(driven.environment, job, driven.wanted)
@@ -188,7 +190,7 @@ class JobDriver:
         if job is None:
             return None
         steps = yield from self._stores.attempts.list_states(job.id)
-        return DrivenJob(self._stores, claim, job, steps, self._settled_s)
+        return DrivenJob(self._stores, claim, job, steps)
 
     def _own(self, owner: str, limit: int) -> Transaction[list[JobClaim]]:
         alive = yield from self._stores.sessions.list_alive()

@@ -49,7 +49,9 @@ class Grants:
 
     def grant(self, key: AttemptKey, claim: int) -> Transaction[bool]:
         """Grant the claim of an attempt that has its turn, if nothing else changes the node; False if it waits for the lock."""
-        if not (yield from self._orders.has_room(key.node)) or not (yield from self._locks.take(key)):
+        if not (yield from self._orders.has_room(key.node)):
+            return False  # its deadline ends the attempt, unless the node asks again
+        if not (yield from self._locks.take(key)):
             yield from self._attempts.wait_for_lock(key)
             return False
         if not (yield from self._attempts.pick_up(key)):

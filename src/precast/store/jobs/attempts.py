@@ -355,6 +355,11 @@ class Attempts:
         """List open attempts, with their states, that nothing would ever end."""
         return [(AttemptKey(*row[:4]), row[4]) for row in (yield queries.STRAYS(limit=limit))]
 
+    def count_refused(self, since: datetime) -> Transaction[int]:
+        """Count the attempts that nodes have refused since a time."""
+        ((count,),) = yield queries.COUNT_REFUSED(since=to_micros(since))
+        return int(count)
+
     # Nodes
 
     def list_jobs_waiting_for(self, nodes: Sequence[str]) -> Transaction[list[str]]:

@@ -53,3 +53,8 @@ class NodeLocks:
         """List the holders of locks that are not picked up: their locks would never be released."""
         rows = yield queries.STALE_LOCKS(limit=limit)
         return [AttemptKey(job, task, node, n) for node, job, task, n in rows]
+
+    def count(self) -> Transaction[int]:
+        """Count the nodes that an attempt may change now."""
+        ((count,),) = yield queries.COUNT_LOCKS()
+        return int(count)

@@ -443,6 +443,10 @@ WAITS = Query(
     WHERE step.is_newest = 1 AND step.state IN ('QUEUED', 'PICKED_UP')
     """,
 )
+COUNT_LOCKS = Query("jobs.count_locks", "SELECT count(*) FROM node_lock")
+COUNT_REFUSED = Query(
+    "jobs.count_refused", "SELECT count(*) FROM attempt WHERE reason = 'refused' AND ended_at >= :since"
+)
 HAS_WAITS = Query("jobs.has_waits", "SELECT 1 WHERE EXISTS (SELECT 1 FROM attempt_wait)")
 STALE_LOCKS = Query(
     "jobs.stale_locks",

@@ -25,8 +25,13 @@ class IntakeLag:
         if since_s is not None:
             self._longest_s = max(self._longest_s, self._monotonic_s() - since_s)
 
+    @property
+    def oldest_s(self) -> float:
+        """How long the oldest record waits that is not stored yet."""
+        oldest_s = next(iter(self._waiting.values()), None)
+        return 0.0 if oldest_s is None else self._monotonic_s() - oldest_s
+
     def read(self) -> float:
         """The longest lag since the last reading, also of a record that still waits."""
         longest_s, self._longest_s = self._longest_s, 0.0
-        oldest_s = next(iter(self._waiting.values()), None)
-        return longest_s if oldest_s is None else max(longest_s, self._monotonic_s() - oldest_s)
+        return max(longest_s, self.oldest_s)

@@ -98,6 +98,7 @@ TABLES = (
     "CREATE INDEX attempt_unseen ON attempt (job) WHERE number IS NULL",
     "CREATE INDEX attempt_open ON attempt (node, queued_at) WHERE state IN ('QUEUED', 'PICKED_UP')",
     "CREATE INDEX attempt_node ON attempt (node)",
+    "CREATE INDEX attempt_refused ON attempt (ended_at) WHERE reason = 'refused'",
     "CREATE INDEX attempt_claimed ON attempt (node) WHERE state = 'QUEUED' AND claim IS NOT NULL",
     "CREATE INDEX job_output_number ON job_output (job, number)",
     "CREATE INDEX job_output_unseen ON job_output (job) WHERE number IS NULL",

@@ -96,6 +96,17 @@ async def test_action_waits_until_another_person_approves_it(staged: ActionSite)
     assert await staged.outcomes(action.id) == [("02:00", "started")]
 
 
+async def test_approved_action_starts_at_its_own_times_only(staged: ActionSite) -> None:
+    await need(staged, 1)
+    action = await staged.create("web1", work=RUN, cron="0 * * * *")
+    await staged.approvals.approve(action.request or "", WHY, BOB)
+    assert await code_of(staged.action_service.change(action.id, "run-now", ANN)) == "ACTION-015"
+
+
+async def test_reboot_on_each_return_is_refused(staged: ActionSite) -> None:
+    assert await code_of(staged.create("web1", work=ActionWork("reboot"), on="return")) == "ACTION-005"
+
+
 async def test_action_for_now_starts_when_it_is_approved(staged: ActionSite) -> None:
     await need(staged, 1)
     action = await staged.create("web1", work=RUN, missed="skip")

@@ -153,6 +153,19 @@ async def test_overlap_queue_one_starts_when_the_job_has_ended(site: ActionSite)
     assert first.job != second.job
 
 
+async def test_due_time_that_was_queued_last_starts_though_the_schedule_has_ended(site: ActionSite) -> None:
+    until = site.now + timedelta(hours=2, minutes=30)
+    action = await site.create("web1", cron=HOURLY, overlap="queue-one", until=until)
+    for _ in range(2):
+        await site.advance(3600)
+        await site.scheduler.handle_all()
+    assert [due.state for due in await site.dues(action.id)] == ["started", "queued"]
+    assert (await site.show(action.id)).state == "ended"
+    await site.finish((await site.dues(action.id))[0].job or "")
+    await site.scheduler.handle_all()
+    assert [due.state for due in await site.dues(action.id)] == ["started", "started"]
+
+
 async def test_overlap_cancel_old_stops_the_earlier_job(site: ActionSite) -> None:
     action = await site.create("web1", cron=HOURLY, overlap="cancel-old")
     for _ in range(2):

@@ -73,10 +73,11 @@ def read_time(text: str, zone_name: str) -> datetime:
         if text.startswith("+"):
             return datetime.now(UTC) + timedelta(seconds=read_duration(text[1:]).total_seconds())
         moment = datetime.fromisoformat(text)
-    except (ValueError, InvalidValueError):
+        moment = moment if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError, InvalidValueError):
         raise issues.USAGE.error(problem=f"{text!r} is not a time", usage=_USAGE) from None
     if moment.tzinfo is not None:
-        return moment.astimezone(UTC)
+        return moment
     zone = find_zone(zone_name)
     if zone is None:
         raise issues.USAGE.error(

@@ -1,7 +1,13 @@
 """Actions in words, for requests of approval and the audit log."""
 
+import shlex
+from datetime import UTC, datetime
+
 from precast.wire.actions import bodies
 from precast.wire.actions.bodies import ActionTimes, ActionWork, NewAction
+
+# Of the words of a command.
+LONGEST_TEXT = 1_000
 
 _WORK = {
     bodies.RELEASE: "release and run",
@@ -17,21 +23,33 @@ def describe_action(new: NewAction, count: int | None) -> str:
     where = f"on {nodes}" if count is None or count > 1 else f"on {nodes} (1 node)"
     if count is not None and count > 1:
         where += f" ({count} nodes)"
-    return f"{describe_work(new.work)} {where}, {describe_times(new.times)}"
+    despite = ", despite closed windows" if new.overrides_window else ""
+    return f"{describe_work(new.work)} {where}, {describe_times(new.times)}{despite}"
 
 
 def describe_work(work: ActionWork) -> str:
     if work.kind == bodies.COMMAND:
-        return f"command {' '.join(work.argv)[:100]!r}"
+        text = shlex.join(work.argv)
+        values = "".join(f", {name}={parameter.value!r}" for name, parameter in sorted(work.parameters.items()))
+        return _shortened(f"command {text}{values}")
     if work.kind == bodies.RUN:
         return f"run ({work.mode})"
     return _WORK[work.kind]
 
 
 def describe_times(times: ActionTimes) -> str:
-    until = "" if times.until is None else f" until {times.until:%Y-%m-%d %H:%M:%SZ}"
+    until = "" if times.until is None else f" until {_utc(times.until)}"
     if times.cron is not None:
         return f"by the schedule {times.cron!r} in {times.zone}{until}"
     if times.on is not None:
         return f"on each {times.on} of a node{until}"
-    return "now" if times.at is None else f"at {times.at:%Y-%m-%d %H:%M:%SZ}"
+    return "now" if times.at is None else f"at {_utc(times.at)}"
+
+
+def _utc(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}"
+
+
+def _shortened(text: str) -> str:
+    """A long text says that it was cut: people approve what they read."""
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} … (cut, see `precast action show --json`)"

@@ -77,11 +77,13 @@ class DueEvents:
 
     async def _start(self, action: ActionRow, due: Sequence[DueRow]) -> None:
         found = None
-        is_over = action.state in store.OVER
-        if not is_over:
+        if action.state != store.CANCELLED:  # one that has ended still starts what it has queued
             stored = decode_action(action)
             if stored.new.resolve == "start":
                 found = await self._starter.resolve(stored.new.nodes, may_be_none=bool(due[0].node))
+                if due[0].cause == store.BY_PERSON and action.environment is not None:
+                    # The person may have a token for this environment only.
+                    found = {node: name for node, name in found.items() if name == action.environment}
         start = NewStart(min(row.due_at for row in due), self._ids.new(), self._database.clock.now())
         self.awaited_jobs |= await self._database.write(self._decide, action.id, due, found, start)
 

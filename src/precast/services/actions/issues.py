@@ -75,3 +75,9 @@ NO_OWNER = Issue(
     "an action needs the token of its owner, and a browser session has none",
     "create it with `precast action create`",
 )
+APPROVED_TIMES = Issue(
+    "ACTION-015",
+    Kind.CONFLICT,
+    "the action {action} was approved for its own times, and cannot be started at others",
+    "create an action for now with `precast action create`, and have it approved",
+)

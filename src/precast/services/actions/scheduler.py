@@ -172,13 +172,11 @@ class ActionScheduler:
             return False
         if decision.starts_at is None:
             return True
-        outcome = None
         times = stored.new.times
-        if not (decision.is_late and times.missed == "all"):
-            outcome = yield from self._starter.apply_overlap(action, times.overlap)
-        if outcome is None:
-            start = NewStart(decision.starts_at, job_id, self._database.clock.now())
-            outcome = yield from self._starter.prepare(action, stored, start, found)
+        start = NewStart(decision.starts_at, job_id, self._database.clock.now())
+        outcome = yield from self._starter.prepare(action, stored, start, found)
+        if outcome.job is not None and not (decision.is_late and times.missed == "all"):
+            outcome = (yield from self._starter.apply_overlap(action, times.overlap)) or outcome
         due = DueRow(
             action.id, decision.starts_at, "", store.BY_TIME, outcome.state, 1, outcome.job_id, outcome.message
         )

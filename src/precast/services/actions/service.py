@@ -152,6 +152,8 @@ class ActionService:
         is_command = action.kind == bodies.COMMAND
         if is_command and change in _STARTING and not roles.includes(person.role, roles.COMMANDS):
             raise issues.ROLE_NEEDED.error(what=change, kind=action.kind, role=roles.COMMANDS)
+        if change == bodies.RUN_NOW and action.approvals:
+            raise issues.APPROVED_TIMES.error(action=action_id)
         open_jobs = [job.id for job in (yield from self._starter.find_open_jobs(action_id))]
         jobs: list[str] = []
         if change == bodies.RETRY:
@@ -162,7 +164,7 @@ class ActionService:
             raise issues.NO_JOB.error(action=action_id, what="no job that has not ended")
         edit = self._edits.get(change)
         # An action that has ended can still be cancelled while its job goes on.
-        if edit is not None and not (change == bodies.CANCEL and action.state == store.ENDED and open_jobs):
+        if edit is not None and not (change == bodies.CANCEL and action.state in store.OVER and open_jobs):
             yield from edit(action, person.actor)
         yield from self._audit.add(person.actor, f"action.{change}", action_id)
         return jobs
@@ -189,7 +191,10 @@ class ActionService:
         _require_state(action, bodies.RESUME, store.PAUSED)
         times = decode_action(action).new.times
         next_at = first_due(times, make_schedule(times, self._parse_cron), self._database.clock.now())
-        yield from self._actions.set_state(action.id, ActionState(store.ACTIVE, next_at))
+        state = ActionState(store.ACTIVE, next_at)
+        if next_at is None and times.on is None:
+            state = ActionState(store.ENDED, None, "its end has passed", self._database.clock.now())
+        yield from self._actions.set_state(action.id, state)
 
     def _run_now(self, action: ActionRow, actor: str) -> Transaction[None]:
         _require_state(action, bodies.RUN_NOW, store.ACTIVE, store.PAUSED)

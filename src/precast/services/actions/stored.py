@@ -86,6 +86,8 @@ def check_times(new: NewAction, schedule: Schedule, clock: Clock) -> None:
         raise issues.BAD_TIMES.error(problem="the action would end before it is due")
     if times.cron is not None and schedule.next_after(now) is None:
         raise issues.BAD_TIMES.error(problem=f"the cron expression {times.cron!r} is never due")
+    if times.on == "return" and new.work.kind == bodies.REBOOT:
+        raise issues.BAD_TIMES.error(problem="a reboot is followed by a return, so it would be repeated for ever")
     if times.on == "enrolment" and new.resolve == "now":
         raise issues.BAD_TIMES.error(
             problem="nodes that enrol later can only be resolved at the start: --resolve start"

@@ -5,6 +5,7 @@ otherwise the nodes of the site are read once, however many targets there are, a
 asks before every turn.
 """
 
+import asyncio
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -38,6 +39,7 @@ class BoundNodes:
     def __init__(self, nodes: KnownNodes, clock: Clock) -> None:
         self._nodes, self._clock = nodes, clock
         self._selections: dict[str, _Selection] = {}
+        self._lock = asyncio.Lock()
 
     async def select(self, targets: Collection[str], names: Sequence[str]) -> dict[str, frozenset[str]]:
         """Return, for each target, those of the named nodes that it selects. Raises what evaluating targets raises."""
@@ -47,8 +49,9 @@ class BoundNodes:
         rest = {target: term for target, term in terms.items() if target not in plain}
         if len(names) <= FEW and not any(any(parts_of(term, NodeParts())) for term in rest.values()):
             return selected | await self._select_few(rest, names)
-        await self._refresh(rest)
-        return selected | {target: self._selections[target].names.intersection(names) for target in rest}
+        async with self._lock:  # one reading of the fleet serves all who wait for it
+            await self._refresh(rest)
+            return selected | {target: self._selections[target].names.intersection(names) for target in rest}
 
     async def count(self, target: str) -> int:
         """Count the active nodes of the site that a target selects now."""

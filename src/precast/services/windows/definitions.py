@@ -6,7 +6,7 @@ from typing import cast
 from precast.services import texts
 from precast.services.windows import issues
 from precast.services.windows.bound_nodes import BoundNodes
-from precast.services.windows.expansion import digest_of, expand
+from precast.services.windows.expansion import AFTER, BEFORE, digest_of, expand
 from precast.services.windows.openings import HORIZON, MAX_BINDINGS, MAX_WINDOWS, WindowService
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
@@ -66,7 +66,7 @@ class WindowDefinitions:
         kind, source = _parse_body(body)
         now = self._database.clock.now()
         # A window that cannot be expanded for a year is refused now, and not when an action waits for it.
-        await asyncio.to_thread(expand, kind, source, body.zone, now, now + HORIZON)
+        await asyncio.to_thread(expand, kind, source, body.zone, now - BEFORE, now + HORIZON + 2 * AFTER)
         await self._database.write(self._put, name, kind, source, body, actor)
         window, _, _ = await self._database.read(self._show, name)
         return _row(window, await self._next_intervals(window))

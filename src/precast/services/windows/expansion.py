@@ -18,7 +18,7 @@ from precast.wire.windows.rules import parse_rule
 # How far ahead anybody may ask: every window that recurs at all in a year is found.
 LONGEST_SPAN = timedelta(days=400)
 # What is expanded beyond the asked span, so that the next callers find it in the cache.
-_BEFORE, _AFTER = timedelta(days=1), timedelta(days=14)
+BEFORE, AFTER = timedelta(days=1), timedelta(days=14)
 _CACHED = 500
 
 
@@ -65,7 +65,7 @@ class WindowExpansions:
         assert end - start <= LONGEST_SPAN, "nobody asks for more"
         found = self._expansions.get(digest)
         if found is None or start < found.start or end > found.end:
-            begin, until = start - _BEFORE, end + _AFTER
+            begin, until = start - BEFORE, end + AFTER
             source = await read_source()
             found = _Expansion(begin, until, await asyncio.to_thread(expand, kind, source, zone, begin, until))
             self._expansions[digest] = found

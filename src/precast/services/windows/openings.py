@@ -61,11 +61,9 @@ class WindowService:
 
         The span is at most 400 days. Raises what evaluating targets raises. Cancelling is safe.
         """
-        bound = [
-            entry
-            for entry in await self._database.read(self._list_bound)
-            if class_ in entry.binding.classes or ALL_CLASSES in entry.binding.classes
-        ]
+        # What releases also enforces.
+        asked = {class_, ALL_CLASSES, *(["run-enforce"] if class_ == "release" else [])}
+        bound = [entry for entry in await self._database.read(self._list_bound) if asked & set(entry.binding.classes)]
         if not bound:
             return dict.fromkeys(nodes)
         selected = await self._nodes.select([entry.binding.target for entry in bound], nodes)

@@ -264,7 +264,7 @@ def _delete_old(before: datetime, limit: int) -> Transaction[int]:
         yield queries.DELETE(id=action)
     due = yield queries.OLD_DUE(before_at=to_micros(before), limit=DELETE_DUE_BATCH)
     yield queries.DELETE_ONE_DUE.many({"action": action, "due_at": at, "node": node} for action, at, node in due)
-    return len(rows)
+    return limit if len(due) == DELETE_DUE_BATCH else len(rows)
 
 
 def _optional(moment: datetime | None) -> int | None:

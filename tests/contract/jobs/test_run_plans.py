@@ -19,6 +19,7 @@ HOT = [
     queries.LIST_OF_ACTION,
     queries.COUNT_OPEN,
     queries.OWN,
+    queries.OWNED,
     queries.OWNERS,
     queries.RELEASE_ALL,
     queries.NEXT_WAKE,
@@ -67,6 +68,7 @@ HOT = [
     queries.DELETE_NODE_OUTPUT,
     queries.FORGET_NODE,
     queries.HOLDER,
+    queries.KEEP_HOLDER,
     queries.HOLDERS,
     queries.UNLOCK_PURGED,
     queries.UNLOCK_NODE,
@@ -75,7 +77,7 @@ HOT = [
 ]
 
 # These read the first row of a table, or, seldom, all locks and all open attempts.
-SELDOM = {"jobs.count_locks", "jobs.waits", "jobs.has_waits", "jobs.stale_locks", "jobs.strays"}
+SELDOM = {"jobs.count_locks", "jobs.end_waits_of", "jobs.waits", "jobs.has_waits", "jobs.stale_locks", "jobs.strays"}
 
 
 def filling() -> Transaction[None]:

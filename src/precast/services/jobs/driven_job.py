@@ -35,6 +35,7 @@ RETURN_GRACE = timedelta(seconds=10)
 ABORT_GRACE = timedelta(minutes=2)
 # A job in which nothing is due is looked at again after this time, whatever happens.
 LONGEST_REST = timedelta(days=1)
+WINDOW_REST = timedelta(minutes=1)
 
 
 class JobStores(NamedTuple):
@@ -97,7 +98,7 @@ class DrivenJob:
 
     async def take_in(self) -> bool:
         """Follow what has happened; whether the job is still to be driven. Raises JobLost."""
-        write = self._stores.database.write
+        write = self._stores.database.write_alone
         while True:
             intake = await write(self._take_in)
             self._follow(intake.changed)
@@ -109,6 +110,9 @@ class DrivenJob:
                     return False
                 continue
             self._is_blocked = intake.job.state != states.GOING
+            if not self._is_blocked and self._net.is_halted:
+                await write(self._halt)
+                continue
             if not self._is_blocked:
                 await self._follow_windows()
                 if await self._look_for_nodes():
@@ -116,6 +120,8 @@ class DrivenJob:
                 is_idle = not self._net.running and (not self._net.has_waiting or self._is_blocked)
                 if is_idle and await write(self._rest):
                     return False
+                if is_idle:
+                    self._looked_s = float("-inf")  # a node is back, or the job is to end: the next pass sees it
             self._plan_next()
             return True
 
@@ -129,10 +135,10 @@ class DrivenJob:
         if len(chosen) < limit:
             self._is_blocked = True  # until something happens
         if chosen:
-            for key in await self._stores.database.write(self._order, chosen):
+            for key in await self._stores.database.write_alone(self._order, chosen):
                 self._net.postpone(key)
         if self._net.is_halted:
-            await self._stores.database.write(self._halt)
+            await self._stores.database.write_alone(self._halt)
         self._plan_next()
         return bool(chosen) or self._net.is_halted
 
@@ -175,7 +181,7 @@ class DrivenJob:
         self._net.return_nodes(opened)
         aborted = self._windows.find_aborted()
         if any(key.node in aborted for key in self._net.running):
-            self._told.update(await self._stores.database.write(self._abort_closed, aborted))
+            self._told.update(await self._stores.database.write_alone(self._abort_closed, aborted))
 
     def _abort_closed(self, nodes: set[str]) -> Transaction[list[AttemptKey]]:
         job = yield from self._lock()
@@ -237,6 +243,8 @@ class DrivenJob:
     def _rest(self) -> Transaction[bool]:
         """Let nobody drive the job: all it waits for is nodes that are away, and windows. False if something has changed."""
         job = yield from self._lock()
+        if job.state != states.GOING:
+            return False  # somebody has asked it to end
         nodes = [key.node for key in self._net.away if key.node not in self._closed]
         if (yield from self._stores.attempts.has_unnumbered(job.id)) or (
             yield from self._stores.sessions.filter_connected(nodes)
@@ -248,7 +256,8 @@ class DrivenJob:
         if self._request.limits.tries is not None:
             wake_at = min(wake_at, self._now() + timedelta(seconds=self._request.limits.try_every_s))
         if (change_at := self._windows.find_next_change()) is not None:
-            wake_at = min(wake_at, change_at)
+            # Somebody may change a window or its bindings before.
+            wake_at = min(wake_at, change_at, self._now() + WINDOW_REST)
         yield from self._stores.jobs.rest(self._claim, wake_at)
         return True
 
@@ -261,7 +270,7 @@ class DrivenJob:
             return False
         self._looked_s = now_s
         away = [key for key in self._net.away if key.node not in self._closed]
-        gone, back = await self._stores.database.write(self._look, away)
+        gone, back = await self._stores.database.write_alone(self._look, away)
         for key in gone:
             self._net.postpone(StepKey(key.task, key.node))
         return self._net.return_nodes(back) or bool(gone)

@@ -31,8 +31,6 @@ RETURN_PAGE = 500
 # A wake-up for a node that has connected may get lost: nodes that connected lately are looked for this often, so far back.
 RETURN_EVERY_S = 5.0
 RETURN_SPAN = timedelta(seconds=30)
-# After an error of one job.
-RETRY_S = 1.0
 # Jobs that ended longer ago are deleted, so many at once.
 RETENTION = timedelta(days=30)
 DELETE_BATCH = 20
@@ -97,9 +95,8 @@ class JobDriver:
 
     async def take_on(self, owner: str) -> None:
         """Take on the jobs that no other server drives and whose time has come."""
-        room = MAX_DRIVEN - len(self._claims)
-        if room > 0:
-            for claim in await self._stores.database.write(self._own, owner, room):
+        for claim in await self._stores.database.write(self._own, owner, MAX_DRIVEN - len(self._claims)):
+            if self._claims.get(claim.job) != claim:
                 self._claims[claim.job] = claim
                 self._forget_net(claim.job)
         self._due.update(job for job in self._claims if job not in self._driven)

@@ -143,7 +143,12 @@ class JobNet:
     @property
     def is_halted(self) -> bool:
         """Whether too many steps have failed for any other to start."""
-        return not self._execution.tokens[self._net.places_by_name["go"]]
+        tokens, places, limits = self._execution.tokens, self._net.places_by_name, self._limits
+        return (
+            not tokens[places["go"]]
+            or (limits.tolerate is not None and tokens[places["failures"]] > limits.tolerate)
+            or (limits.has_canary and tokens[places["canary failures"]] > 0)
+        )
 
     @property
     def is_over(self) -> bool:

@@ -48,7 +48,7 @@ class Reconciler:
         """Fail an attempt in each cycle of waits. Returns how many there were."""
         if not await self._database.read(self._attempts.has_waits):
             return 0
-        return await self._database.write(self._break_cycles)
+        return await self._database.write_alone(self._break_cycles)
 
     def _break_cycles(self) -> Transaction[int]:
         waits: dict[AttemptKey, list[AttemptKey]] = {}
@@ -65,7 +65,7 @@ class Reconciler:
 
     async def put_right(self) -> int:
         """End open attempts and release locks that nothing else would. Returns how many there were."""
-        count = await self._database.write(self._put_right)
+        count = await self._database.write_alone(self._put_right)
         if count:
             log.error("%s attempts or locks of jobs would never have ended, and were ended; please report it", count)
         return count

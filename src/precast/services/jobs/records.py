@@ -29,6 +29,7 @@ class OrderRecords:
 
     def store(self, reports: Sequence[tuple[str, OrderReport]]) -> Transaction[Sequence[FactsWanted | None]]:
         """Follow a batch of reports, each with its node."""
-        for node, report in reports:
+        # In the order of nodes, as every transaction locks attempts, so that two of them cannot deadlock.
+        for node, report in sorted(reports, key=lambda pair: pair[0]):
             yield from self._results.update_from_order(node, report)
         return [None] * len(reports)

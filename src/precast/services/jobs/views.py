@@ -68,7 +68,7 @@ def view_wait(step: StepView, holder: LockHolder | None) -> StepView:
     """A step that waits for its node's lock, with the job that has it."""
     if holder is None or step.reason != states.LOCK:
         return step
-    message = f"it waits for the job {holder.key.job}, which changes the node since {holder.since:%Y-%m-%d %H:%M:%SZ}"
+    message = f"it waits for the job {holder.key.job}, which has been changing the node since {holder.since:%Y-%m-%d %H:%M:%SZ}"
     return msgspec.structs.replace(step, message=message)
 
 

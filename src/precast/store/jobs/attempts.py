@@ -372,6 +372,7 @@ def purge_node_attempts(node: str, now: datetime) -> Transaction[None]:
     at = to_micros(now)
     jobs = {job for (job,) in (yield queries.PURGE_NODE(node=node, now=at))}
     yield queries.UNLOCK_PURGED(node=node)
+    yield queries.END_WAITS_OF(node=node)
     yield queries.DELETE_NODE_OUTPUT(node=node)
     yield queries.FORGET_NODE(node=node)
     for job in sorted(jobs):

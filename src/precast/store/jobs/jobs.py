@@ -117,12 +117,17 @@ class Jobs:
     # Driving
 
     def own(self, owner: str, alive: Iterable[str], limit: int) -> Transaction[list[JobClaim]]:
-        """Take on jobs whose time has come and that no server drives; jobs of servers that are not alive are due at once."""
+        """Take on jobs whose time has come and that no server drives; jobs of servers that are not alive are due at once.
+
+        Returns all jobs of this server.
+        """
         owners = {name for (name,) in (yield queries.OWNERS())}
         for gone in sorted(owners - {owner, *alive}):
             yield queries.RELEASE_ALL(owner=gone)
-        rows = yield queries.OWN(owner=owner, now=self._now(), limit=limit)
-        return [JobClaim(job, owner, fence) for job, fence in rows]
+        if limit > 0:
+            yield queries.OWN(owner=owner, now=self._now(), limit=limit)
+        # All of them: the answer to an earlier transaction that took some on may have been lost.
+        return [JobClaim(job, owner, fence) for job, fence in (yield queries.OWNED(owner=owner))]
 
     def release_all(self, owner: str) -> Transaction[None]:
         """Release all jobs of this server, so that any server can take them on at once."""

@@ -26,10 +26,11 @@ class NodeLocks:
 
     def take(self, key: AttemptKey) -> Transaction[bool]:
         """Take the lock of a node for an attempt; False if another attempt has it."""
-        if (yield queries.LOCK_NODE(**key._asdict(), now=to_micros(self._database.clock.now()))):
-            return True
-        holder = yield from self.find_holder(key.node)
-        return holder is not None and holder.key == key
+        while True:
+            if (yield queries.LOCK_NODE(**key._asdict(), now=to_micros(self._database.clock.now()))):
+                return True
+            for job, task, n in (yield queries.KEEP_HOLDER(node=key.node)):
+                return AttemptKey(job, task, key.node, n) == key
 
     def release(self, key: AttemptKey) -> Transaction[bool]:
         """Release the lock if this attempt has it; whether it had it."""

@@ -56,6 +56,7 @@ OWN = Query(
     RETURNING id, fence
     """,
 )
+OWNED = Query("jobs.owned", "SELECT id, fence FROM job WHERE owner = :owner AND ended_at IS NULL")
 OWNERS = Query("jobs.owners", "SELECT DISTINCT owner FROM job WHERE ended_at IS NULL AND owner IS NOT NULL")
 RELEASE_ALL = Query(
     "jobs.release_all",
@@ -194,10 +195,14 @@ LOOK_AGAIN = Query(
 )
 UNCLAIMED = Query(
     "jobs.unclaimed",
-    "SELECT task, node, n FROM attempt WHERE job = :job AND is_newest = 1 AND state = 'QUEUED' AND ordered_at IS NOT NULL",
+    """
+    SELECT task, node, n FROM attempt WHERE job = :job AND is_newest = 1 AND state = 'QUEUED' AND ordered_at IS NOT NULL
+    ORDER BY node, task
+    """,
 )
 PICKED = Query(
-    "jobs.picked", "SELECT task, node, n FROM attempt WHERE job = :job AND is_newest = 1 AND state = 'PICKED_UP'"
+    "jobs.picked",
+    "SELECT task, node, n FROM attempt WHERE job = :job AND is_newest = 1 AND state = 'PICKED_UP' ORDER BY node",
 )
 FIND = Query(
     "jobs.find_attempt",
@@ -402,6 +407,14 @@ LOCK_NODE = Query(
     """,
 )
 HOLDER = Query("jobs.holder", "SELECT job, task, n, since FROM node_lock WHERE node = :node")
+KEEP_HOLDER = Query(
+    "jobs.keep_holder",
+    "SELECT job, task, n FROM node_lock WHERE node = :node",
+    postgresql="""
+    -- Until the commit the holder cannot release the lock: its end then sees who waits.
+    SELECT job, task, n FROM node_lock WHERE node = :node FOR UPDATE
+    """,
+)
 HOLDERS = Query(
     "jobs.holders",
     "SELECT node, job, task, n, since FROM node_lock WHERE node IN (SELECT value FROM json_each(:nodes))",
@@ -410,6 +423,7 @@ HOLDERS = Query(
     WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
     """,
 )
+END_WAITS_OF = Query("jobs.end_waits_of", "DELETE FROM attempt_wait WHERE node = :node")
 UNLOCK_PURGED = Query("jobs.unlock_purged", "DELETE FROM node_lock WHERE node = :node")
 UNLOCK_NODE = Query(
     "jobs.unlock_node",

@@ -29,7 +29,13 @@ _START_ERRORS = (
 _SIGNER_ERRORS = (identity_issues.SIGNER_UNAVAILABLE, identity_issues.SIGNER_REFUSED, identity_issues.SIGNER_LIMIT)
 _NOT_FOUND = (run_issues.NO_SUCH_RUN,)
 _STOP_ERRORS = (run_issues.NO_SUCH_RUN, run_issues.RUN_OVER)
-_REPEAT_ERRORS = (run_issues.NO_SUCH_RUN, run_issues.RUN_OPEN, run_issues.NOTHING_TO_REPEAT)
+_REPEAT_ERRORS = (
+    run_issues.NO_SUCH_RUN,
+    run_issues.RUN_OPEN,
+    run_issues.NOTHING_TO_REPEAT,
+    run_issues.OTHER_ENVIRONMENT,
+    run_issues.TOO_OFTEN,
+)
 _WATCH_QUERY = ("after", "wait_s")
 _WATCH_ERRORS = (*_NOT_FOUND, BAD_VALUE)
 
@@ -113,6 +119,7 @@ class JobsApi:
         errors=(*_REPEAT_ERRORS, *_SIGNER_ERRORS),
     )
     async def resume(self, call: Call) -> JobView:
+        self._count(call.actor)
         return await self._runs.resume(call.path["run"], call.actor, call.credential, call.environments)
 
     @route(
@@ -124,6 +131,7 @@ class JobsApi:
         errors=(*_REPEAT_ERRORS, *_SIGNER_ERRORS),
     )
     async def retry(self, call: Call) -> JobView:
+        self._count(call.actor)
         return await self._runs.retry(call.path["run"], call.actor, call.credential, call.environments)
 
     @route(
@@ -183,6 +191,7 @@ class JobsApi:
         errors=(*_REPEAT_ERRORS, *_SIGNER_ERRORS),
     )
     async def resume_command(self, call: Call) -> JobView:
+        self._count(call.actor)
         return await self._runs.resume(call.path["run"], call.actor, call.credential, (), EXEC)
 
     @route(
@@ -194,6 +203,7 @@ class JobsApi:
         errors=(*_REPEAT_ERRORS, *_SIGNER_ERRORS),
     )
     async def retry_command(self, call: Call) -> JobView:
+        self._count(call.actor)
         return await self._runs.retry(call.path["run"], call.actor, call.credential, (), EXEC)
 
     def _count(self, person: str) -> None:

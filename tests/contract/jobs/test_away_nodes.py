@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from lab.job_engine import JobEngine
+from lab.job_engine import ANN, JobEngine
 from precast.base.clock import ManualClock
 from precast.wire.jobs.views import JobLimits
 
@@ -133,3 +133,36 @@ async def test_node_that_connects_to_another_server_at_its_turn_is_not_skipped(
     await site.carry_out(job, "b")
     await site.drive()
     assert await site.states(job) == {"a": "COMPLETED", "b": "COMPLETED"}
+
+
+async def test_retry_waits_for_away_nodes_as_long_as_the_first_round(site: JobEngine, clock: ManualClock) -> None:
+    await site.introduce("gone")
+    job = await site.start("gone", limits=JobLimits(away_s=60))
+    await site.drive()
+    clock.advance(61)
+    await site.drive()
+    assert await site.states(job) == {"gone": "EXPIRED"}
+    await site.service.retry(job, ANN)
+    await site.drive()
+    assert await site.states(job) == {"gone": "QUEUED"}
+    await site.connect("gone")
+    await site.drive()
+    await site.carry_out(job, "gone", n=2)
+    assert await site.states(job) == {"gone": "COMPLETED"}
+
+
+async def test_canary_is_of_nodes_that_are_there(site: JobEngine) -> None:
+    await site.introduce("gone")
+    await site.start("gone", "a", "b", limits=JobLimits(canary="1", away_s=3600))
+    await site.drive()
+    assert await site.ordered("a", "b", "gone") == ["a"]
+
+
+async def test_job_that_failed_too_often_is_halted_though_only_away_nodes_are_left(site: JobEngine) -> None:
+    await site.introduce("gone")
+    job = await site.start("a", "gone", limits=JobLimits(at_once="5", tolerate="0", away_s=3600))
+    await site.drive()
+    await site.carry_out(job, "a", is_success=False)
+    await site.drive()
+    assert await site.states(job) == {"a": "FAILED(failed)", "gone": "SKIPPED(halted)"}
+    assert (await site.service.show(job)).state == "halted"

@@ -111,3 +111,18 @@ async def test_closing_window_ends_what_was_begun_only_if_it_says_so(
     await at_once(site, clock, 2)
     await site.drive()
     assert len([body for body in await site.received("a") if isinstance(body, Abort)]) == aborts
+
+
+async def test_turn_that_was_not_used_ends_with_its_window(
+    site: JobEngine, windows: Windows, clock: ManualClock
+) -> None:
+    windows.open("a", clock.now(), 10)
+    holder = await site.start("a", limits=SHORT)
+    waiting = await site.start("a", limits=SHORT)
+    await site.drive()
+    await site.claim(holder, "a")
+    await site.claim(waiting, "a")
+    await at_once(site, clock, 11)
+    await site.end(holder, "a")
+    await site.drive()
+    assert (await site.states(holder), await site.states(waiting)) == ({"a": "COMPLETED"}, {"a": "QUEUED"})

@@ -58,6 +58,10 @@ class JobCreation:
         away = [node for node in nodes if node not in present]
         held = yield from self._sessions.filter_held(away)
         going = [node for node in nodes if node in present]
+        if waits and request.limits.canary is not None:
+            # A canary tells nothing while it is away.
+            connected = yield from self._sessions.filter_connected(going)
+            going.sort(key=lambda node: node not in connected)
         attempts = [
             NewAttempt(ONLY_TASK, node, place, batch, seal=seals.get(node))
             for place, (node, batch) in enumerate(zip(going, assign_batches(request.limits, len(going)), strict=True))

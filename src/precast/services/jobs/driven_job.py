@@ -179,9 +179,21 @@ class DrivenJob:
         else:
             self._net.hold(closed)
         self._net.return_nodes(opened)
+        if any(key.node in closed for key in self._net.running):
+            for taken in await self._stores.database.write_alone(self._take_back, closed):
+                self._net.postpone(StepKey(taken.task, taken.node))
         aborted = self._windows.find_aborted()
         if any(key.node in aborted for key in self._net.running):
             self._told.update(await self._stores.database.write_alone(self._abort_closed, aborted))
+
+    def _take_back(self, nodes: set[str]) -> Transaction[list[AttemptKey]]:
+        """Take the turns back of nodes that have not begun and must not begin any more."""
+        job = yield from self._lock()
+        taken = []
+        for key in (yield from self._stores.attempts.list_unclaimed(job.id)):
+            if key.node in nodes and (yield from self._stores.attempts.take_turn_back(key)):
+                taken.append(key)  # noqa: PERF401 - a comprehension cannot yield
+        return taken
 
     def _abort_closed(self, nodes: set[str]) -> Transaction[list[AttemptKey]]:
         job = yield from self._lock()
@@ -287,14 +299,14 @@ class DrivenJob:
         still_away = [AttemptKey(job.id, *key, self._round) for key in away if key.node not in connected]
         tries = self._request.limits.tries is not None
         for key in [*gone, *(still_away if tries else [])]:
-            yield from self._note_away(job, key)
+            yield from self._note_away(key)
         return gone, {key.node for key in away} & connected
 
     def _filter_expected(self, nodes: Sequence[str]) -> Transaction[set[str]]:
         """Those of the nodes that can get orders now, or in a moment."""
         return (yield from self._stores.sessions.filter_expected(nodes, self._now() - RETURN_GRACE))
 
-    def _note_away(self, job: JobRow, key: AttemptKey) -> Transaction[None]:
+    def _note_away(self, key: AttemptKey) -> Transaction[None]:
         """Wait for a node that is away as the request has it: until a time, a number of tries, or not at all."""
         limits, attempts = self._request.limits, self._stores.attempts
         if not limits.away_s and limits.tries is None:
@@ -302,11 +314,8 @@ class DrivenJob:
             ending = Ending(states.SKIPPED, states.AWAY, why_away(bool(held)))
             yield from attempts.end(key, states.QUEUED, ending)
             return
-        until = self._request.until
-        if limits.away_s:
-            wait_until = job.made_at + timedelta(seconds=limits.away_s)
-            until = wait_until if until is None else min(until, wait_until)
-        tries = yield from attempts.look_again(key, until, limits.try_every_s if limits.tries else 0.0)
+        every_s = limits.try_every_s if limits.tries else 0.0
+        tries = yield from attempts.look_again(key, limits.away_s, every_s)
         if limits.tries is not None and tries >= limits.tries:
             times = "once" if tries == 1 else f"{tries} times"
             ending = Ending(states.FAILED, states.UNREACHABLE, f"it was looked for {times} and was never connected")
@@ -325,7 +334,7 @@ class DrivenJob:
         for step in sorted(chosen, key=lambda step: step.node):
             key = AttemptKey(job.id, step.task, step.node, self._round)
             if step.node not in connected:
-                yield from self._note_away(job, key)
+                yield from self._note_away(key)
                 away.append(step)
             elif step.node in refused:
                 ending = Ending(states.SKIPPED, states.NOT_RELEASED, refused[step.node])

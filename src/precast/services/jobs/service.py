@@ -28,6 +28,7 @@ from precast.wire.nodes.bodies import TargetsBody
 
 LISTED = 50
 CHANGES = 500
+NAMES_AT_ONCE = 100
 # The longest time that a viewer may wait for a change.
 MAX_WAIT_S = 20.0
 # The steps that another round concerns.
@@ -136,12 +137,21 @@ class JobService:
     ) -> JobView:
         """Open another round of a job, for the steps that ended in one of these states."""
         job, nodes = await self._database.read(self._find_repeatable, job_id, verb, ended, environments, kind)
+        await self._require_environments(nodes, environments)
         request = decode_request(job)
         sealed = SealedRequest(request, {})
         if job.kind == EXEC:
             new = NewCommand(job.id, job.round + 1, request, nodes, job.made_by)
             sealed = await seal_command(self._signer, new, credential, self._database.clock.now())
         return await self._database.write(self._open_round, job, sealed, nodes, actor, verb)
+
+    async def _require_environments(self, nodes: Sequence[str], environments: Sequence[str]) -> None:
+        """Nodes may have moved to another environment since the job was created. Raises DeniedError RUN-006."""
+        for start in range(0, len(nodes) if environments else 0, NAMES_AT_ONCE):
+            named = TargetsBody([",".join(nodes[start : start + NAMES_AT_ONCE])])
+            page = await self._targets.resolve_page(named, may_be_gone=True)
+            if any(row.environment not in environments for row in page.nodes):
+                raise issues.OTHER_ENVIRONMENT.error()
 
     def _find_repeatable(
         self, job_id: str, verb: str, ended: Sequence[str], environments: Sequence[str], kind: str | None

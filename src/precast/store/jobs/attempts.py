@@ -209,13 +209,13 @@ class Attempts:
         """Let an attempt that has its turn and is claimed wait until the node's lock is free."""
         yield queries.WAIT_FOR_LOCK(**key._asdict())
 
-    def look_again(self, key: AttemptKey, due_at: datetime | None, every_s: float = 0.0) -> Transaction[int]:
-        """Note that the node of a queued attempt is away, and until when it is waited for.
+    def look_again(self, key: AttemptKey, away_s: float, every_s: float = 0.0) -> Transaction[int]:
+        """Note that the node of a queued attempt is away, and that it is waited for so long since it was queued; 0 means no limit.
 
         Returns how often it was looked for; 0 if that was less than `every_s` ago, or the attempt is not queued.
         """
-        now, due = self._now(), None if due_at is None else to_micros(due_at)
-        rows = yield queries.LOOK_AGAIN(**key._asdict(), due_at=due, now=now, looked_before=now - int(every_s * 1e6))
+        now, away = self._now(), int(away_s * 1e6)
+        rows = yield queries.LOOK_AGAIN(**key._asdict(), away=away, now=now, looked_before=now - int(every_s * 1e6))
         return int(rows[0][0]) if rows else 0
 
     def list_unclaimed(self, job: str) -> Transaction[list[AttemptKey]]:

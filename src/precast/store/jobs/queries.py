@@ -116,8 +116,9 @@ ADD_ATTEMPT = Query(
     "jobs.add_attempt",
     """
     INSERT INTO attempt
-        (job, task, node, n, is_newest, place, batch, state, reason, queued_at, due_at, allowed, tries, ended_at, message, seal)
-    VALUES (:job, :task, :node, :n, 1, :place, :batch, :state, :reason, :now, :due_at, :allowed, 0, :ended_at, :message, :seal)
+        (job, task, node, n, is_newest, place, batch, state, reason, queued_at, due_at, until_at, allowed, tries, ended_at, message,
+        seal)
+    VALUES (:job, :task, :node, :n, 1, :place, :batch, :state, :reason, :now, :due_at, :due_at, :allowed, 0, :ended_at, :message, :seal)
     """,
 )
 MAKE_OLD = Query(
@@ -172,14 +173,14 @@ GIVE_TURN = Query(
 TAKE_TURN_BACK = Query(
     "jobs.take_turn_back",
     """
-    UPDATE attempt SET ordered_at = NULL, due_at = NULL, number = NULL
+    UPDATE attempt SET ordered_at = NULL, due_at = until_at, number = NULL
     WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'QUEUED' AND ordered_at IS NOT NULL RETURNING node
     """,
 )
 WAIT_FOR_LOCK = Query(
     "jobs.wait_for_lock",
     """
-    UPDATE attempt SET due_at = NULL
+    UPDATE attempt SET due_at = until_at
     WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'QUEUED' AND ordered_at IS NOT NULL
     """,
 )
@@ -187,7 +188,9 @@ LOOK_AGAIN = Query(
     "jobs.look_again",
     """
     -- A node that is away: it is waited for until a time, and has been looked for once more.
-    UPDATE attempt SET due_at = :due_at, tries = tries + 1, looked_at = :now
+    UPDATE attempt SET tries = tries + 1, looked_at = :now,
+        due_at = CASE WHEN CAST(:away AS BIGINT) > 0 AND (until_at IS NULL OR queued_at + CAST(:away AS BIGINT) < until_at)
+            THEN queued_at + CAST(:away AS BIGINT) ELSE until_at END
     WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'QUEUED' AND ordered_at IS NULL
         AND (looked_at IS NULL OR looked_at <= :looked_before)
     RETURNING tries

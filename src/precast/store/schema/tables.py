@@ -261,7 +261,7 @@ TABLES: tuple[Table, ...] = (
         "attempt",
         ("job", "task", "node", "n"),
         (
-            *("is_newest", "place", "batch", "state", "reason", "number", "queued_at", "due_at", "allowed"),
+            *("is_newest", "place", "batch", "state", "reason", "number", "queued_at", "due_at", "until_at", "allowed"),
             *("ordered_at", "claimed_at", "claim", "instance", "tries", "looked_at", "picked_at", "ended_at", "late"),
             *("report", "message", "result", "seal"),
         ),

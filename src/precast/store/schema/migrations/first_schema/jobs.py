@@ -35,6 +35,7 @@ TABLES = (
         number      {int},                   -- of its last change; NULL until the driver has seen that change
         queued_at   {int} NOT NULL,
         due_at      {int},                   -- when the wait in the present state ends
+        until_at    {int},                   -- when it expires if no node has picked it up
         allowed     {int} NOT NULL,          -- how long a node may take after it was picked up
         ordered_at  {int},                   -- when the node got its turn; NULL if it has none
         claimed_at  {int},

@@ -16,6 +16,7 @@ JOBS, NODES, STEPS = 4_000, 1_000, 5
 HOT = [
     queries.SHOW,
     queries.LIST,
+    queries.LIST_WITHIN,
     queries.LIST_OF_ACTION,
     queries.COUNT_OPEN,
     queries.OWN,

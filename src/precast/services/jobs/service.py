@@ -236,15 +236,9 @@ class JobService:
 
     def _list_newest(self, before: str, environments: Sequence[str]) -> Transaction[list[JobView]]:
         views: list[JobView] = []
-        while len(views) < LISTED:
-            jobs = yield from self._jobs.list_newest(before, LISTED)
-            for job in jobs:
-                if _is_visible(job, environments):
-                    views.append((yield from self._view(job)))  # noqa: PERF401 - a comprehension cannot yield
-            if len(jobs) < LISTED:
-                break
-            before = jobs[-1].id
-        return views[:LISTED]
+        for job in (yield from self._jobs.list_newest(before, LISTED, environments)):
+            views.append((yield from self._view(job)))  # noqa: PERF401 - a comprehension cannot yield
+        return views
 
     def _list_steps(self, job_id: str, after: str) -> Transaction[list[StepView]]:
         """A page of steps; one that waits for its node's lock says who has it."""

@@ -13,7 +13,7 @@ import msgspec
 
 from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store.engine.database import Database
-from precast.store.engine.query import Row, Transaction, Wake
+from precast.store.engine.query import Row, Transaction, Wake, json_list
 from precast.store.jobs import queries as queries
 
 # Topics: a job has to be driven and nobody drives it; a node of the job (prefix + id) answered; the job has new changes for viewers.
@@ -93,9 +93,13 @@ class Jobs:
         ((count,),) = yield queries.COUNT_OPEN()
         return int(count)
 
-    def list_newest(self, before: str, limit: int) -> Transaction[list[JobRow]]:
-        """List jobs below an id, the newest first."""
-        return [_job(row) for row in (yield queries.LIST(before=before, limit=limit))]
+    def list_newest(self, before: str, limit: int, environments: Sequence[str] = ()) -> Transaction[list[JobRow]]:
+        """List jobs below an id, the newest first; with `environments` only those of these."""
+        if environments:
+            rows = yield queries.LIST_WITHIN(names=json_list(environments), before=before, limit=limit)
+        else:
+            rows = yield queries.LIST(before=before, limit=limit)
+        return [_job(row) for row in rows]
 
     def list_of_action(self, action: str, limit: int) -> Transaction[list[JobRow]]:
         """List the jobs that an action has started, the newest first."""

@@ -31,6 +31,19 @@ LIST = Query(
     FROM job WHERE id < :before ORDER BY id DESC LIMIT :limit
     """,
 )
+LIST_WITHIN = Query(
+    "jobs.list_within",
+    """
+    -- The newest first, below an id, of some environments.
+    SELECT id, kind, body, environment, action, made_by, made_at, state, stopped_by, ended_at, nodes, round, changes
+    FROM job WHERE environment IN (SELECT value FROM json_each(:names)) AND id < :before ORDER BY id DESC LIMIT :limit
+    """,
+    postgresql="""
+    SELECT id, kind, body, environment, action, made_by, made_at, state, stopped_by, ended_at, nodes, round, changes
+    FROM job WHERE environment = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:names AS JSONB)))) AND id < :before
+    ORDER BY id DESC LIMIT :limit
+    """,
+)
 LIST_OF_ACTION = Query(
     "jobs.list_of_action",
     """

@@ -130,8 +130,11 @@ def test_settings_of_the_node_are_stronger_than_its_policy(fleet: Fleet) -> None
         digest = fleet.staged("noop1")
         fleet.site.run("release", "noop1")
         assert until_run(agent, digest)["run"]["is_noop"]
-        ordered = fleet.site.run("run", "noop1")
-        assert ordered["steps"][0]["message"] == "no-op: its own configuration says noop = true"
+        with pytest.raises(subprocess.CalledProcessError) as failed:
+            fleet.site.run("run", "noop1")
+        (step,) = json.loads(failed.value.stdout)["steps"]
+        assert (failed.value.returncode, step["state"], step["reason"]) == (4, "FAILED", "no-op-only")
+        assert step["message"] == "the node allows no-op runs only: its own configuration says noop = true"
         assert not (agent.root / "etc/motd").exists()
 
 

@@ -303,7 +303,9 @@ class DrivenJob:
         return gone, {key.node for key in away} & connected
 
     def _filter_expected(self, nodes: Sequence[str]) -> Transaction[set[str]]:
-        """Those of the nodes that can get orders now, or in a moment."""
+        """Those of the nodes that can get orders now; if the job does not wait for nodes, also those that may be back in a moment."""
+        if self._request.limits.away_s or self._request.limits.tries is not None:
+            return (yield from self._stores.sessions.filter_connected(nodes))
         return (yield from self._stores.sessions.filter_expected(nodes, self._now() - RETURN_GRACE))
 
     def _note_away(self, key: AttemptKey) -> Transaction[None]:

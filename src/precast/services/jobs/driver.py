@@ -2,7 +2,7 @@
 
 A job belongs to a server for as long as that server's own lease lasts (`services.sessions.server_presence`); there is no lease for each
 job, and a job that waits for nodes which are away belongs to nobody and costs nothing. Events wake the driver: a job was created, a node
-answered, a node connected. A lost event costs a second.
+answered, a node connected. A lost event costs one to five seconds.
 """
 
 import asyncio

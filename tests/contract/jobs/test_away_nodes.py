@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from lab.job_engine import ANN, JobEngine
 from precast.base.clock import ManualClock
+from precast.services.identity.signer.client import SignerClient
 from precast.wire.jobs.views import JobLimits
 
 
@@ -163,3 +164,19 @@ async def test_job_that_failed_too_often_is_halted_though_only_away_nodes_are_le
     await site.drive()
     assert await site.states(job) == {"a": "FAILED(failed)", "gone": "SKIPPED(halted)"}
     assert (await site.service.show(job)).state == "halted"
+
+
+async def test_node_whose_server_renews_a_lapsed_lease_is_found_without_an_event(
+    site: JobEngine, clock: ManualClock, signer: SignerClient
+) -> None:
+    other = JobEngine(site.database, signer, "s2")
+    await other.connect("elsewhere")
+    job = await site.start("elsewhere", limits=JobLimits(away_s=3600))
+    clock.advance(60)  # longer ago than the driver looks for nodes that have connected
+    await site.drive()
+    assert await site.received("elsewhere") == []
+    await other.renew()
+    clock.advance(5)
+    await site.drive()
+    assert await site.ordered("elsewhere") == ["elsewhere"]
+    assert await site.states(job) == {"elsewhere": "QUEUED"}

@@ -36,6 +36,9 @@ ABORT_GRACE = timedelta(minutes=2)
 # A job in which nothing is due is looked at again after this time, whatever happens.
 LONGEST_REST = timedelta(days=1)
 WINDOW_REST = timedelta(minutes=1)
+# Nodes that were connected so lately may be so again without an event: when their server renews a lease that had lapsed.
+LAPSE = timedelta(minutes=5)
+LAPSE_REST = timedelta(seconds=5)
 
 
 class JobStores(NamedTuple):
@@ -263,6 +266,8 @@ class DrivenJob:
         ):
             return False
         wake_at = self._now() + LONGEST_REST
+        if (yield from self._stores.sessions.filter_expected(nodes, self._now() - LAPSE)):
+            wake_at = self._now() + LAPSE_REST
         if (due_at := (yield from self._stores.attempts.find_next_due(job.id))) is not None:
             wake_at = min(wake_at, due_at)
         if self._request.limits.tries is not None:

@@ -39,7 +39,6 @@ HOT = [
     queries.STATES,
     queries.STEPS,
     queries.STEPS_AFTER,
-    queries.ATTEMPTS_OF,
     queries.GIVE_TURN,
     queries.TAKE_TURN_BACK,
     queries.WAIT_FOR_LOCK,

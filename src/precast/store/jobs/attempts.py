@@ -181,10 +181,6 @@ class Attempts:
         """List the newest attempts by node, after a node."""
         return [_attempt(row) for row in (yield queries.STEPS(job=job, after_node=after, limit=limit))]
 
-    def list_of_node(self, job: str, node: str) -> Transaction[list[AttemptRow]]:
-        """List all attempts of a job on a node."""
-        return [_attempt(row) for row in (yield queries.ATTEMPTS_OF(job=job, node=node))]
-
     def list_changes(self, job: str, after: int, limit: int) -> Transaction[tuple[list[AttemptRow], list[OutputRow]]]:
         """List the attempts and outputs that changed after a number: at most `limit` of each, by number."""
         steps = [_attempt(row) for row in (yield queries.STEPS_AFTER(job=job, number=after, limit=limit))]
@@ -198,7 +194,7 @@ class Attempts:
         rows = yield queries.GIVE_TURN(**key._asdict(), due_at=to_micros(due_at), now=self._now())
         if not rows:
             return None
-        claim, _, seal = rows[0]
+        claim, seal = rows[0]
         return Turn(claim, None if seal is None else bytes(seal))
 
     def take_turn_back(self, key: AttemptKey) -> Transaction[bool]:

@@ -168,19 +168,12 @@ STEPS_AFTER = Query(
         report, message, result, tries FROM attempt WHERE job = :job AND number > :number ORDER BY number LIMIT :limit
     """,
 )
-ATTEMPTS_OF = Query(
-    "jobs.attempts_of",
-    """
-    SELECT task, node, n, batch, state, reason, number, queued_at, ordered_at, claimed_at, picked_at, ended_at, late,
-        report, message, result, tries FROM attempt WHERE job = :job AND node = :node ORDER BY task, n
-    """,
-)
 GIVE_TURN = Query(
     "jobs.give_turn",
     """
     UPDATE attempt SET ordered_at = :now, due_at = :due_at, number = NULL
     WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'QUEUED' AND ordered_at IS NULL
-    RETURNING claim, instance, seal
+    RETURNING claim, seal
     """,
 )
 TAKE_TURN_BACK = Query(

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from precast.wire.jobs.programs import Phase
 from precast.wire.sessions import Identifier
 
 # Kinds of records from a server: orders, the answer to a claim, and the request to end what was begun.
@@ -17,6 +18,7 @@ EXEC = "exec"
 REFRESH_FACTS = "refresh-facts"
 RESTART_AGENT = "restart-agent"
 REBOOT = "reboot"
+TASK = "task"
 GRANT = "grant"
 ABORT = "abort"
 # Kinds of records from a node; `run-began` and `run-ended` are in `wire.reports`.
@@ -26,6 +28,8 @@ NOT_RUN = "not-run"
 EXEC_BEGAN = "exec-began"
 EXEC_OUTPUT = "exec-output"
 EXEC_ENDED = "exec-ended"
+TASK_PHASE = "task-phase"
+TASK_ENDED = "task-ended"
 
 # Limits of a command and of its output.
 MAX_ARGUMENTS = 1_000
@@ -71,6 +75,34 @@ class SignedExecOrder(msgspec.Struct, frozen=True):
     timeout_s: float
     text: str
     signature: Annotated[str, msgspec.Meta(max_length=1_000)]
+    why: str = ""
+
+
+class TaskOrder(msgspec.Struct, frozen=True):
+    """Carry out a task of a plan on this node: the document that is signed."""
+
+    node: str
+    order: Identifier
+    program: str  # the canonical text of a `TaskProgram`
+    created_at: datetime
+    expires_at: datetime
+    timeout_s: float  # of all phases together
+    output_bytes: int
+    inputs: str = "{}"  # JSON: an object
+    why: str = ""
+
+
+class SignedTaskOrder(msgspec.Struct, frozen=True):
+    """A task as it is sent: the exact text of its `TaskOrder` and the signature in base64. Kind `task`.
+
+    A program that only applies catalogs and looks needs no signature, as a run needs none; then it is empty.
+    """
+
+    order: Identifier
+    expires_at: datetime
+    timeout_s: float
+    text: str
+    signature: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
     why: str = ""
 
 
@@ -158,3 +190,29 @@ class ExecEnded(msgspec.Struct, frozen=True):
     is_overdue: bool = False  # the node killed it because it took too long
     lines: int = 0  # lines that were sent
     cut_bytes: int = 0  # output that was dropped, because it exceeded the limit
+
+
+class TaskPhase(msgspec.Struct, frozen=True):
+    """A phase of a task has begun. Kind `task-phase`. `message` says what the phase does, or that the work is repeated."""
+
+    order: Identifier
+    phase: Phase
+    at: datetime
+    message: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
+
+
+class TaskEnded(msgspec.Struct, frozen=True):
+    """A task has ended, in this phase. Kind `task-ended`. `result` is the JSON object that the work has returned."""
+
+    order: Identifier
+    at: datetime
+    is_success: bool
+    phase: Phase
+    message: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
+    code: int | None = None  # of the command of the work, or of the test that failed
+    signal: int | None = None
+    is_overdue: bool = False
+    lines: int = 0
+    cut_bytes: int = 0
+    result: Annotated[str, msgspec.Meta(max_length=MAX_RESULT_CHARS)] = ""
+    report: str = ""  # the id of the node's own run, of work that applies a catalog

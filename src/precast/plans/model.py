@@ -131,11 +131,15 @@ class InstanceKey(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """An instance, and what it waits for: the indexes of instances that must have succeeded, and sets of which one must have."""
+    """An instance, and what it waits for: the indexes of instances that must have succeeded, and sets of which one must have.
+
+    `joins` are indexes of the expansion's joints: sets of instances that many others wait for as a whole, stored once.
+    """
 
     key: InstanceKey
     needs: tuple[int, ...] = ()
     needs_any: tuple[tuple[int, ...], ...] = ()
+    joins: tuple[int, ...] = ()
 
 
 class ToleranceGroup(NamedTuple):
@@ -155,6 +159,7 @@ class Expansion(NamedTuple):
     groups: Sequence[ToleranceGroup]
     at_once: Mapping[int, int]  # by the number of a task: how many of its instances run at a time
     canaries: Mapping[int, str]  # by the number of a task: the node that is first
+    joints: Sequence[tuple[int, ...]] = ()
     warnings: Sequence[PlanWarning] = ()
 
 

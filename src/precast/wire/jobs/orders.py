@@ -89,6 +89,9 @@ class TaskOrder(msgspec.Struct, frozen=True):
     timeout_s: float  # of all phases together
     output_bytes: int
     inputs: str = "{}"  # JSON: an object
+    catalogs: dict[
+        str, str
+    ] = {}  # the versions of the catalogs that it applies: by entry point, and the released one by ""
     why: str = ""
 
 

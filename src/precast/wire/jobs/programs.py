@@ -151,21 +151,19 @@ class RebootWork(Work, frozen=True, omit_defaults=True, tag="reboot"):
 class CatalogWork(Work, frozen=True, omit_defaults=True, tag="catalog"):
     """Apply a part of the released catalog: the resources that have one of the tags or stages, or are contained in one of the classes.
 
-    Without any of them, the whole. `catalog` is the version that was released when the plan started; another one is refused.
+    Without any of them, the whole. The order names the version that was released when the plan started; another one is refused.
     """
 
     mode: Literal["noop", "enforce"] = "enforce"
     tags: list[Text] = []
     classes: list[Text] = []
     stages: list[Text] = []
-    catalog: Text = ""
 
 
 class ManifestWork(Work, frozen=True, omit_defaults=True, tag="manifest"):
-    """Apply the catalog that the server has compiled for an entry point of the environment."""
+    """Apply the catalog that the server has compiled for an entry point of the environment. The order names its version."""
 
     entry: Text
-    catalog: Text = ""  # its version
     mode: Literal["noop", "enforce"] = "enforce"
 
 

@@ -41,7 +41,7 @@ TEXTS = {
     *("type", "title_key", "value_key", "resource", "catalog", "after_id", "after_type", "after_catalog"),
     *("run", "job", "state", "message", "report", "result", "late", "action", "for_job", "for_node"),
     *("server", "instance", "attempts", "machine", "machine_id", "address", "boot_id", "agent", "prefix"),
-    *("targets", "point", "approved", "versions", "zone", "at_close"),
+    *("targets", "point", "approved", "versions", "zone", "at_close", "phase"),
     *("request_id", "job_id", "event", "cause"),
 }
 BYTES = {
@@ -64,7 +64,20 @@ BYTES = {
 }
 
 # Many values as one JSON list.
-LISTS = {"names", "nodes", "pairs", "numbers", "keys", "items", "fingerprints", "digests", "ids", "requests", "owners"}
+LISTS = {
+    "names",
+    "nodes",
+    "pairs",
+    "numbers",
+    "keys",
+    "items",
+    "fingerprints",
+    "digests",
+    "ids",
+    "requests",
+    "owners",
+    "tasks",
+}
 
 
 def sample(query: Query) -> dict[str, object]:

@@ -53,6 +53,9 @@ HOT = [
     queries.END,
     queries.ADD_LATE,
     queries.END_QUEUED,
+    queries.END_QUEUED_BUT,
+    queries.RESULTS,
+    queries.NOTE_PHASE,
     queries.HURRY,
     queries.EXPIRE,
     queries.NEXT_DUE,
@@ -125,7 +128,7 @@ def filling() -> Transaction[None]:
                     "COMPLETED" if n < over else "QUEUED",
                     None,
                 ),
-                *(m + 1, n, None, None, 60, 1, 1, 1, "store", 0, None, 1, None, None, None, None, None, None),
+                *(m + 1, n, None, None, 60, 1, 1, 1, "store", 0, None, 1, None, None, None, None, None, None, None),
             )
             for n in range(JOBS)
             for m in range(STEPS)

@@ -23,6 +23,7 @@ from precast.store.jobs.jobs import CHANGED_PREFIX, JobRow, Jobs
 from precast.store.jobs.node_locks import NodeLocks
 from precast.wire.identity.names import is_name
 from precast.wire.jobs import states
+from precast.wire.jobs.order_ids import MAX_TASK
 from precast.wire.jobs.views import JobChanges, JobView, NewExecJob, NewRunJob, OutputView, StepView
 from precast.wire.nodes.bodies import TargetsBody
 
@@ -242,7 +243,7 @@ class JobService:
 
     def _list_steps(self, job_id: str, after: str) -> Transaction[list[StepView]]:
         """A page of steps; one that waits for its node's lock says who has it."""
-        views = [view_step(step) for step in (yield from self._attempts.list_steps(job_id, after, CHANGES))]
+        views = [view_step(step) for step in (yield from self._attempts.list_steps(job_id, after, MAX_TASK, CHANGES))]
         waiting = [view.node for view in views if view.reason == states.LOCK]
         holders = (yield from self._locks.find_holders(waiting)) if waiting else {}
         return [view_wait(view, holders.get(view.node)) for view in views]

@@ -50,6 +50,7 @@ def view_step(attempt: AttemptRow) -> StepView:
         node=attempt.node,
         state=attempt.state,
         batch=attempt.batch,
+        task=attempt.task,
         attempt=attempt.n,
         reason=_why_queued(attempt) if attempt.state == states.QUEUED else attempt.reason,
         queued_at=attempt.queued_at,
@@ -61,6 +62,7 @@ def view_step(attempt: AttemptRow) -> StepView:
         report=attempt.report,
         message=attempt.message,
         result=None if attempt.result is None else msgspec.json.decode(attempt.result, type=StepResult),
+        phase=attempt.phase,
     )
 
 
@@ -73,7 +75,8 @@ def view_wait(step: StepView, holder: LockHolder | None) -> StepView:
 
 
 def view_output(output: OutputRow) -> OutputView:
-    return OutputView(output.node, output.first, msgspec.json.decode(output.lines, type=list[OutputLine]), output.n)
+    lines = msgspec.json.decode(output.lines, type=list[OutputLine])
+    return OutputView(output.node, output.first, lines, output.n, output.task)
 
 
 def _why_queued(attempt: AttemptRow) -> str | None:

@@ -53,6 +53,7 @@ class AttemptRow(msgspec.Struct, frozen=True):
     message: str | None
     result: str | None
     tries: int
+    phase: str | None = None  # of a task of a plan
 
 
 class StepState(NamedTuple):
@@ -68,11 +69,13 @@ class StepState(NamedTuple):
     has_turn: bool
     is_claimed: bool
     tries: int  # how often its node was away when it was looked for
+    late: str | None = None  # the state that a result after the deadline has
 
 
 class OutputRow(NamedTuple):
     """Lines of a node's command, as JSON."""
 
+    task: int
     node: str
     n: int
     first: int
@@ -91,6 +94,7 @@ class NewAttempt(NamedTuple):
     reason: str | None = None
     message: str | None = None
     seal: bytes | None = None
+    allowed_s: float | None = None  # how long its node may take; None: as the other attempts of the job
 
 
 class Turn(NamedTuple):
@@ -161,7 +165,7 @@ class Attempts:
                 "reason": attempt.reason,
                 "now": now,
                 "due_at": due_at if attempt.state == states.QUEUED else None,
-                "allowed": int(allowed_s * 1e6),
+                "allowed": int((allowed_s if attempt.allowed_s is None else attempt.allowed_s) * 1e6),
                 "ended_at": None if attempt.state == states.QUEUED else now,
                 "message": attempt.message,
                 "seal": attempt.seal,
@@ -177,15 +181,22 @@ class Attempts:
         """List all steps in the order of their turns."""
         return [_state(row) for row in (yield queries.STATES(job=job))]
 
-    def list_steps(self, job: str, after: str, limit: int) -> Transaction[list[AttemptRow]]:
-        """List the newest attempts by node, after a node."""
-        return [_attempt(row) for row in (yield queries.STEPS(job=job, after_node=after, limit=limit))]
+    def list_steps(self, job: str, after: str, after_task: int, limit: int) -> Transaction[list[AttemptRow]]:
+        """List the newest attempts by node and task, after those of a node through a task."""
+        rows = yield queries.STEPS(job=job, after_node=after, after_task=after_task, limit=limit)
+        return [_attempt(row) for row in rows]
+
+    def list_results(self, job: str, task: int) -> Transaction[dict[str, str | None]]:
+        """What the nodes have returned for a task on which they succeeded, as stored."""
+        return dict((yield queries.RESULTS(job=job, task=task)))
 
     def list_changes(self, job: str, after: int, limit: int) -> Transaction[tuple[list[AttemptRow], list[OutputRow]]]:
         """List the attempts and outputs that changed after a number: at most `limit` of each, by number."""
         steps = [_attempt(row) for row in (yield queries.STEPS_AFTER(job=job, number=after, limit=limit))]
         rows = yield queries.OUTPUT_AFTER(job=job, number=after, limit=limit)
-        return steps, [OutputRow(node, n, first, number, decompress(lines)) for node, n, first, number, lines in rows]
+        return steps, [
+            OutputRow(task, node, n, first, number, decompress(lines)) for task, node, n, first, number, lines in rows
+        ]
 
     # Turns
 
@@ -256,6 +267,11 @@ class Attempts:
         if (yield queries.NOTE_REPORT(**key._asdict(), report=report)):
             yield Wake(MOVED_PREFIX + key.job)
 
+    def note_phase(self, key: AttemptKey, phase: str, message: str | None) -> Transaction[None]:
+        """Note in which phase the task of an attempt is."""
+        if (yield queries.NOTE_PHASE(**key._asdict(), phase=phase, message=message)):
+            yield Wake(MOVED_PREFIX + key.job)
+
     def end(self, key: AttemptKey, before: str, ending: Ending) -> Transaction[bool]:
         """End an attempt that is in the state `before`; False if it is not. A result after the deadline is stored beside the state."""
         values = {**key._asdict(), "message": ending.message, "report": ending.report, "result": ending.result}
@@ -275,11 +291,16 @@ class Attempts:
 
     # Ends by the driver
 
-    def end_queued(self, job: str, ending: Ending) -> Transaction[list[EndedWait]]:
-        """End all attempts that no node has picked up."""
-        rows = yield queries.END_QUEUED(
-            job=job, state=ending.state, reason=ending.reason, message=ending.message, now=self._now()
-        )
+    def end_queued(self, job: str, ending: Ending, but: Sequence[int] = ()) -> Transaction[list[EndedWait]]:
+        """End all attempts that no node has picked up, except those of the tasks `but`."""
+        values = {
+            "job": job,
+            "state": ending.state,
+            "reason": ending.reason,
+            "message": ending.message,
+            "now": self._now(),
+        }
+        rows = yield queries.END_QUEUED_BUT(**values, tasks=json_list(but)) if but else queries.END_QUEUED(**values)
         return [EndedWait(AttemptKey(job, task, node, n), claim, False) for task, node, n, claim in rows]
 
     def expire(self, job: str, since: datetime | None = None) -> Transaction[list[EndedWait]]:
@@ -379,8 +400,8 @@ def purge_node_attempts(node: str, now: datetime) -> Transaction[None]:
 
 
 def _state(row: Row) -> StepState:
-    task, node, n, place, batch, state, reason, ordered, claim, tries = row
-    return StepState(task, node, n, place, batch, state, reason, ordered is not None, claim is not None, tries)
+    task, node, n, place, batch, state, reason, ordered, claim, tries, late = row
+    return StepState(task, node, n, place, batch, state, reason, ordered is not None, claim is not None, tries, late)
 
 
 def _attempt(row: Row) -> AttemptRow:
@@ -402,6 +423,7 @@ def _attempt(row: Row) -> AttemptRow:
         message,
         result,
         tries,
+        phase,
     ) = row
     return AttemptRow(
         task=task,
@@ -421,4 +443,5 @@ def _attempt(row: Row) -> AttemptRow:
         message=message,
         result=result,
         tries=tries,
+        phase=phase,
     )

@@ -149,23 +149,25 @@ STATES = Query(
     "jobs.states",
     """
     -- The steps of a job, as a server needs them that takes it over.
-    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries
+    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, late
     FROM attempt WHERE job = :job AND is_newest = 1 ORDER BY task, place
     """,
 )
 STEPS = Query(
     "jobs.steps",
     """
+    -- By node and task, after a step.
     SELECT task, node, n, batch, state, reason, number, queued_at, ordered_at, claimed_at, picked_at, ended_at, late,
-        report, message, result, tries
-    FROM attempt WHERE job = :job AND is_newest = 1 AND node > :after_node ORDER BY node, task LIMIT :limit
+        report, message, result, tries, phase
+    FROM attempt WHERE job = :job AND is_newest = 1 AND (node > :after_node OR node = :after_node AND task > :after_task)
+    ORDER BY node, task LIMIT :limit
     """,
 )
 STEPS_AFTER = Query(
     "jobs.steps_after",
     """
     SELECT task, node, n, batch, state, reason, number, queued_at, ordered_at, claimed_at, picked_at, ended_at, late,
-        report, message, result, tries FROM attempt WHERE job = :job AND number > :number ORDER BY number LIMIT :limit
+        report, message, result, tries, phase FROM attempt WHERE job = :job AND number > :number ORDER BY number LIMIT :limit
     """,
 )
 GIVE_TURN = Query(
@@ -247,6 +249,13 @@ NEXT_CLAIM = Query(
     ORDER BY ordered_at, job LIMIT 1
     """,
 )
+NOTE_PHASE = Query(
+    "jobs.note_phase",
+    """
+    UPDATE attempt SET phase = :phase, message = COALESCE(:message, message), number = NULL
+    WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'PICKED_UP' RETURNING job
+    """,
+)
 NOTE_REPORT = Query(
     "jobs.note_report",
     """
@@ -277,6 +286,28 @@ END_QUEUED = Query(
     -- Ends all attempts of a job that no node has picked up. Returns the claims that wait for an answer.
     UPDATE attempt SET state = :state, reason = :reason, message = :message, ended_at = :now, due_at = NULL, number = NULL
     WHERE job = :job AND state = 'QUEUED' RETURNING task, node, n, claim
+    """,
+)
+END_QUEUED_BUT = Query(
+    "jobs.end_queued_but",
+    """
+    -- Ends all attempts of a job that no node has picked up, but those of some tasks.
+    UPDATE attempt SET state = :state, reason = :reason, message = :message, ended_at = :now, due_at = NULL, number = NULL
+    WHERE job = :job AND state = 'QUEUED' AND task NOT IN (SELECT value FROM json_each(:tasks)) RETURNING task, node, n, claim
+    """,
+    postgresql="""
+    UPDATE attempt SET state = :state, reason = :reason, message = :message, ended_at = :now, due_at = NULL, number = NULL
+    WHERE job = :job AND state = 'QUEUED' AND NOT task = ANY (ARRAY(
+        SELECT CAST(value AS BIGINT) FROM jsonb_array_elements_text(CAST(:tasks AS JSONB)) AS value
+    ))
+    RETURNING task, node, n, claim
+    """,
+)
+RESULTS = Query(
+    "jobs.results",
+    """
+    -- What the nodes have returned for a task, by its newest attempts that succeeded.
+    SELECT node, result FROM attempt WHERE job = :job AND task = :task AND is_newest = 1 AND state = 'COMPLETED' ORDER BY node
     """,
 )
 HURRY = Query(
@@ -317,11 +348,11 @@ NEXT_DUE = Query("jobs.next_due", "SELECT min(due_at) FROM attempt WHERE job = :
 UNSEEN = Query(
     "jobs.unseen",
     """
-    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, is_newest
+    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, late, is_newest
     FROM attempt WHERE job = :job AND number IS NULL ORDER BY node, task, n LIMIT :limit
     """,
     postgresql="""
-    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, is_newest
+    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, late, is_newest
     FROM attempt WHERE job = :job AND number IS NULL ORDER BY node, task, n LIMIT :limit
     FOR UPDATE SKIP LOCKED
     """,
@@ -392,7 +423,7 @@ ADD_OUTPUT = Query(
 OUTPUT_AFTER = Query(
     "jobs.output_after",
     """
-    SELECT node, n, first, number, lines FROM job_output WHERE job = :job AND number > :number
+    SELECT task, node, n, first, number, lines FROM job_output WHERE job = :job AND number > :number
     ORDER BY number LIMIT :limit
     """,
 )

@@ -263,7 +263,7 @@ TABLES: tuple[Table, ...] = (
         (
             *("is_newest", "place", "batch", "state", "reason", "number", "queued_at", "due_at", "until_at", "allowed"),
             *("ordered_at", "claimed_at", "claim", "instance", "tries", "looked_at", "picked_at", "ended_at", "late"),
-            *("report", "message", "result", "seal"),
+            *("report", "message", "result", "seal", "phase"),
         ),
     ),
     Table("job_output", ("job", "task", "node", "n", "first"), ("number", "lines", "size", "at")),

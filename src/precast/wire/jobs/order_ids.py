@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple
 
+# Tasks are numbered from 1.
+MAX_TASK = 99_999
 _FORM = re.compile(r"([0-9A-Za-z][0-9A-Za-z-]{0,47})\.([1-9][0-9]{0,4})\.([1-9][0-9]{0,4})")
 
 

@@ -21,9 +21,13 @@ MOVES: dict[str, tuple[str, ...]] = {
 NOT_SUCCESSFUL = "failed"
 ABORTED, REFUSED, NOOP_ONLY, INTERRUPTED = "aborted", "refused", "no-op-only", "interrupted"
 LOST, UNREACHABLE, PURGED, DEADLOCK = "lost", "unreachable", "purged", "deadlock"
+# A test of a task of a plan has failed: before the task, which then did not begin, or after it.
+PRE_TEST, POST_TEST = "pre-test", "post-test"
 FAILED_UNSEEN = (UNREACHABLE, PURGED, REFUSED, ABORTED, DEADLOCK)
 # Reasons of SKIPPED.
 AWAY, HALTED, NOT_RELEASED = "away", "halted", "not-released"
+# Of tasks of plans: its condition is false, it was not chosen, what it waits for has failed.
+CONDITION, NOT_CHOSEN, DEP_FAILED = "condition", "not-chosen", "dep-failed"
 # Why an attempt is QUEUED, besides AWAY. Computed for views, and not stored. None: it may begin, and its node has not claimed it yet.
 TURN, LOCK = "turn", "lock"
 

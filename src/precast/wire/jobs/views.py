@@ -76,6 +76,7 @@ class StepView(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="what"
     node: str
     state: str
     batch: int
+    task: int = 1  # the number of the task of a plan
     attempt: int = 1  # the round of the job
     reason: str | None = None  # of a queued step: why it has not begun
     queued_at: datetime | None = None
@@ -87,6 +88,7 @@ class StepView(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="what"
     report: str | None = None
     message: str | None = None
     result: StepResult | None = None
+    phase: str | None = None  # of a task of a plan: pre-test, task, post-test
 
 
 class OutputView(msgspec.Struct, frozen=True, tag_field="what", tag="output"):
@@ -96,13 +98,14 @@ class OutputView(msgspec.Struct, frozen=True, tag_field="what", tag="output"):
     first: int
     lines: list[OutputLine]
     attempt: int
+    task: int = 1
 
 
 class JobView(msgspec.Struct, frozen=True):
     """A job, and how many of its nodes are in each state."""
 
     id: str
-    kind: str  # apply, exec, facts, restart, reboot, release
+    kind: str  # apply, exec, facts, restart, reboot, release, plan
     state: str  # going, stopping, halting, aborting; then done, stopped, halted, aborted
     environment: str | None  # None if its nodes are of several
     action: str | None

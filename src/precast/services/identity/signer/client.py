@@ -19,7 +19,7 @@ from precast.services.identity.issuance import IssuedCertificate, record_of
 from precast.services.identity.signer import messages
 from precast.services.identity.signer.messages import Credential, EnrolmentRecord, PersonRecord, PolicyRecord
 from precast.wire.catalogs.release_pointer import ReleasePointer
-from precast.wire.jobs.orders import ExecOrder
+from precast.wire.jobs.orders import ExecOrder, TaskOrder
 from precast.wire.nodes.policy import Enforce, Openings, SignedPolicy
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -137,6 +137,10 @@ class SignerClient:
         self, order: ExecOrder, token: str, sealed_until: datetime, seal: bytes, action: str = ""
     ) -> str:
         verb = messages.SignOrder(order, token, sealed_until, seal, action)
+        return (await self._connection.ask(verb, messages.Signature)).signature
+
+    async def sign_task(self, order: TaskOrder, job: str, token: str, sealed_until: datetime, seal: bytes) -> str:
+        verb = messages.SignTask(order, job, token, sealed_until, seal)
         return (await self._connection.ask(verb, messages.Signature)).signature
 
     async def sign_crl(self, revocations: Sequence[messages.Revocation], *, is_last: bool) -> messages.Crl:

@@ -17,6 +17,7 @@ PER_MINUTE: dict[str, int] = {
     "sign_policy": 60_000,
     "sign_release": 60_000,
     "sign_order": 60_000,
+    "sign_task": 60_000,
     "seal_policies": 600,
     "seal_command": 600,
     "seal_standing": 600,

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from precast.wire.catalogs.release_pointer import ReleasePointer
-from precast.wire.jobs.orders import ExecOrder
+from precast.wire.jobs.orders import ExecOrder, TaskOrder
 from precast.wire.nodes.policy import Enforce, Openings, SignedPolicy
 
 # How many policies, or revocations, one request may contain.
@@ -55,12 +55,13 @@ class PolicyRecord(Body, frozen=True):
 
 
 class Command(Body, frozen=True):
-    """What a node shall run, and its limits."""
+    """What a node shall run, and its limits: either a command, or the program of a task."""
 
     argv: list[str]
     timeout_s: float
     output_bytes: int
     why: str
+    program: str = ""
 
 
 class CommandRecord(Body, frozen=True):
@@ -212,6 +213,16 @@ class SignOrder(Verb, frozen=True, tag="sign_order"):
     action: str = ""
 
 
+class SignTask(Verb, frozen=True, tag="sign_task"):
+    """Asks for the signature of a task to a node. The order makes the record that is sealed, a `StandingRecord` of the job."""
+
+    order: TaskOrder
+    job: str
+    token: str
+    sealed_until: Time
+    seal: bytes
+
+
 class Revocation(Body, frozen=True):
     """A revoked certificate."""
 
@@ -252,6 +263,7 @@ AnyVerb = (
     | SignPolicy
     | SignRelease
     | SignOrder
+    | SignTask
     | SignCrl
     | Rotate
 )

@@ -22,7 +22,7 @@ from precast.services.identity.signer.messages import (
     PolicyRecord,
     StandingRecord,
 )
-from precast.wire.jobs.orders import ExecOrder
+from precast.wire.jobs.orders import ExecOrder, TaskOrder
 
 SealedRecord = PersonRecord | EnrolmentRecord | PolicyRecord | CommandRecord | StandingRecord
 # In front of the record, so that a seal of one sort of record is not valid for another.
@@ -40,8 +40,10 @@ def digest_command(command: Command) -> Digest:
     return digests.of_value(command)
 
 
-def command_of(order: ExecOrder) -> Command:
-    """The command of an order to a node."""
+def command_of(order: ExecOrder | TaskOrder) -> Command:
+    """The command of an order to a node. The inputs of a task, and the catalogs it applies, are no part of it."""
+    if isinstance(order, TaskOrder):
+        return Command([], order.timeout_s, order.output_bytes, order.why, order.program)
     return Command(order.argv, order.timeout_s, order.output_bytes, order.why)
 
 

@@ -9,7 +9,7 @@ of orders, to one node, or to any node if the action finds its nodes when it sta
 """
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from precast.base.digests import Digest
 from precast.services.identity import issues, roles
@@ -22,13 +22,15 @@ from precast.services.identity.signer.messages import (
     SealStanding,
     Signature,
     SignOrder,
+    SignTask,
     StandingRecord,
 )
 from precast.services.identity.signer.seals import command_of, digest_command
 from precast.services.identity.signer.verbs.documents import sign
 from precast.wire.identity.names import is_name
+from precast.wire.jobs.order_ids import parse_order_id
 from precast.wire.jobs.orders import MAX_ARGUMENTS
-from precast.wire.jobs.signed_orders import order_text, signed_order_bytes
+from precast.wire.jobs.signed_orders import order_text, signed_order_bytes, signed_task_bytes, task_text
 
 # The longest time between the sealing of a command and its last order. Servers' clocks may differ a little from ours.
 LONGEST = timedelta(days=30)
@@ -68,11 +70,32 @@ def sign_order(context: SignerContext, verb: SignOrder, operation: SignerOperati
     )
     if not any(context.seal_key.is_sealed(record, verb.seal) for record in _records(verb)):
         raise issues.SIGNER_REFUSED.error(reason="nobody has ordered this command from this node")
-    if verb.sealed_until <= operation.now or order.expires_at > verb.sealed_until:
+    _require_time(context, verb, order.expires_at, operation)
+    return sign(context, signed_order_bytes(order_text(order)))
+
+
+def sign_task(context: SignerContext, verb: SignTask, operation: SignerOperation) -> Signature:
+    """Sign the order of a task of a plan that a person has started over this node: its record is sealed for the job."""
+    order = verb.order
+    operation.subject = order.node[:100]
+    operation.detail["order"], operation.detail["token"] = order.order, verb.token[:100]
+    digest = digest_command(command_of(order))
+    record = StandingRecord(verb.job, order.node, digest, verb.token, verb.sealed_until)
+    parsed = parse_order_id(order.order)
+    if parsed is None or parsed.job != verb.job or not context.seal_key.is_sealed(record, verb.seal):
+        raise issues.SIGNER_REFUSED.error(reason="nobody has ordered this task from this node")
+    _require_time(context, verb, order.expires_at, operation)
+    return sign(context, signed_task_bytes(task_text(order)))
+
+
+def _require_time(
+    context: SignerContext, verb: SignOrder | SignTask, expires_at: datetime, operation: SignerOperation
+) -> None:
+    """Raises DeniedError CA-032 if an order would begin too late, or its token is revoked."""
+    if verb.sealed_until <= operation.now or expires_at > verb.sealed_until:
         raise issues.SIGNER_REFUSED.error(reason="the command had to begin earlier")
     if context.state.tokens.is_revoked(verb.token):
         raise issues.SIGNER_REFUSED.error(reason="the token by which the command was ordered is revoked")
-    return sign(context, signed_order_bytes(order_text(order)))
 
 
 def _records(verb: SignOrder) -> Sequence[CommandRecord | StandingRecord]:
@@ -90,13 +113,13 @@ def _approve(
 ) -> tuple[str, Digest]:
     """Check the person who orders a command, and the command; returns the id of their token, and the command's digest."""
     operation.subject = f"{len(verb.nodes)} nodes, from {verb.nodes[0][:100]}" if verb.nodes else "no nodes"
-    operation.detail["argv"] = " ".join(verb.command.argv)[:_SHOWN_CHARS]
+    operation.detail["argv"] = (" ".join(verb.command.argv) or verb.command.program)[:_SHOWN_CHARS]
     operation.by = context.approvals.check(verb.approver, roles.COMMANDS, operation.peer, operation.now)
     token = "" if verb.approver is None else verb.approver.record.id
     operation.detail["token"] = token
     if len(verb.nodes) > MAX_ITEMS or not all(map(is_name, verb.nodes)):
         raise issues.SIGNER_REFUSED.error(reason="the nodes of the command are invalid")
-    if not 0 < len(verb.command.argv) <= MAX_ARGUMENTS:
+    if len(verb.command.argv) > MAX_ARGUMENTS or bool(verb.command.argv) == bool(verb.command.program):
         raise issues.SIGNER_REFUSED.error(reason="the command is invalid")
     if not operation.now < verb.expires_at <= operation.now + LONGEST + _CLOCKS:
         raise issues.SIGNER_REFUSED.error(reason="the time in which the command may begin is invalid")

@@ -4,7 +4,7 @@ TABLES = (
     """
     CREATE TABLE job (
         id          TEXT PRIMARY KEY,
-        kind        TEXT NOT NULL,           -- apply, exec, facts, restart, reboot, release
+        kind        TEXT NOT NULL,           -- apply, exec, facts, restart, reboot, release, plan
         body        {bytes} NOT NULL,        -- JSON: what is ordered, and the limits
         environment TEXT,                    -- NULL if its nodes are of several
         action      TEXT,                    -- the action that has started it
@@ -50,6 +50,7 @@ TABLES = (
         message     TEXT,
         result      TEXT,                    -- JSON
         seal        {bytes},                 -- the signer's seal of the command for this node
+        phase       TEXT,                    -- of a task that was picked up: pre-test, task, post-test
         PRIMARY KEY (job, task, node, n)
     ){strict}
     """,
@@ -101,6 +102,8 @@ TABLES = (
     "CREATE INDEX attempt_open ON attempt (node, queued_at) WHERE state IN ('QUEUED', 'PICKED_UP')",
     "CREATE INDEX attempt_node ON attempt (node)",
     "CREATE INDEX attempt_refused ON attempt (ended_at) WHERE reason = 'refused'",
+    "CREATE INDEX attempt_turn ON attempt (job, node) WHERE state = 'QUEUED' AND ordered_at IS NOT NULL",
+    "CREATE INDEX attempt_picked ON attempt (job, node) WHERE state = 'PICKED_UP'",
     "CREATE INDEX attempt_claimed ON attempt (node) WHERE state = 'QUEUED' AND claim IS NOT NULL",
     "CREATE INDEX job_output_number ON job_output (job, number)",
     "CREATE INDEX job_output_unseen ON job_output (job) WHERE number IS NULL",

@@ -105,10 +105,10 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     parameters: dict[str, Any] = {}  # declared ones, with their types and defaults
 
 
-class PlanWarning(msgspec.Struct, frozen=True):
-    """Something in a plan that is probably not meant, and does not prevent its use."""
+class PlanProblem(msgspec.Struct, frozen=True):
+    """An error in a plan; or a warning: something that is probably not meant, and does not prevent its use. `at` is None without a place."""
 
-    at: Position
+    at: Position | None
     code: str
     text: str
     hint: str = ""
@@ -160,7 +160,7 @@ class Expansion(NamedTuple):
     at_once: Mapping[int, int]  # by the number of a task: how many of its instances run at a time
     canaries: Mapping[int, str]  # by the number of a task: the node that is first
     joints: Sequence[tuple[int, ...]] = ()
-    warnings: Sequence[PlanWarning] = ()
+    warnings: Sequence[PlanProblem] = ()
 
 
 class Subset(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,0 +1,1 @@
+"""Errors and warnings of plans, in sections by the modules that raise them."""

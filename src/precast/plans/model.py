@@ -106,7 +106,7 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PlanProblem(msgspec.Struct, frozen=True):
-    """An error in a plan; or a warning: something that is probably not meant, and does not prevent its use. `at` is None without a place."""
+    """An error in a plan; or a warning: something that is probably not meant, and does not prevent its use. `at` may be None."""
 
     at: Position | None
     code: str

@@ -1,0 +1,1 @@
+"""Tasks of plans on a node: tests before the work, the work, and tests after it."""

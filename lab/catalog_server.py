@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -38,6 +39,7 @@ class CatalogServer:
         self.catalog, self.sequence = b'{"resources": []}', 1
         self.changes: dict[str, Any] = {}
         self.contents: dict[str, bytes] = {}
+        self.entries: dict[tuple[str, str], bytes] = {}
         self.asked: list[str] = []
         self._directory = directory
         self.authority.enrol(self.root, name)
@@ -76,15 +78,17 @@ class CatalogServer:
         self.contents[digests.of_bytes(data)] = data
         return digests.of_bytes(data)
 
-    def pointer(self) -> str:
+    def put_entry(self, entry: str, catalog: bytes) -> str:
+        """Offer the catalog of an entry point; returns its digest."""
+        digest = digests.of_bytes(catalog)
+        self.entries[digest, entry] = catalog
+        return digest
+
+    def pointer(self, entry: str = "", catalog: bytes | None = None) -> str:
+        """The header with the signed pointer of the catalog, which is the released one, or that of an entry point."""
+        digest = digests.of_bytes(self.catalog if catalog is None else catalog)
         given = ReleasePointer(
-            self.name,
-            digests.of_bytes(self.catalog),
-            self.sequence,
-            self.sequence,
-            "production",
-            "v1",
-            datetime.now(UTC),
+            self.name, digest, self.sequence, self.sequence, "production", "v1", datetime.now(UTC), entry
         )
         text = release_text(msgspec.structs.replace(given, **self.changes))
         signature = self.authority.authority.sign_document(signed_release_bytes(text))
@@ -99,6 +103,11 @@ class CatalogServer:
             found = {"ETag": f'"{digest}"', HEADER: self.pointer()}
             known = headers.get("If-None-Match", "").strip('"') == digest
             return (304, found, b"") if known else (200, found, self.catalog)
+        parts = urlsplit(path)
+        entry = dict(parse_qsl(parts.query)).get("entry", "")
+        catalog = self.entries.get((parts.path.removeprefix("/v1/entries/"), entry))
+        if catalog is not None:
+            return 200, {HEADER: self.pointer(entry, catalog)}, catalog
         data = self.contents.get(path.removeprefix("/v1/content/"))
         if data is None:
             problem = {"status": 404, "detail": "there is none", "code": "TEST-001"}

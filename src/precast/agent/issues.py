@@ -188,6 +188,12 @@ OTHER_LIFE = Issue(
     "this machine was enrolled again, and this process belongs to its earlier enrolment",
     "nothing of the earlier enrolment is used; the daemon continues with the new one by itself, a command can be repeated",
 )
+NO_ENTRY = Issue(
+    "AGENT-024",
+    Kind.NOT_FOUND,
+    "the catalog {version} of the entry point {entry} is not cached on this node",
+    "the task that applies it fetches it first; run the task again with `precast plan retry`",
+)
 NO_LOG = Issue("AGENT-015", Kind.UNAVAILABLE, "cannot log to {path}: {reason}", "check the directory, or log elsewhere")
 NO_COMMAND = Issue(
     "AGENT-030",

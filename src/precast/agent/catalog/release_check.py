@@ -35,8 +35,11 @@ def decode_header(value: str) -> SignedRelease:
         raise issues.RELEASE_REFUSED.error(reason="it is not a signed document") from None
 
 
-def verify(root: Path, signed: SignedRelease) -> ReleasePointer:
-    """Decode a pointer that is for this node and signed by an authority that this node trusts. Raises DeniedError AGENT-019."""
+def verify(root: Path, signed: SignedRelease, entry: str = "") -> ReleasePointer:
+    """Decode a pointer that is for this node and signed by an authority that this node trusts.
+
+    It is that of a release, or of the catalog of an entry point if one is given. Raises DeniedError AGENT-019.
+    """
     identity = Identity(root)
     if not is_signed(identity.authority, signed_release_bytes(signed.release), signed.signature):
         raise issues.RELEASE_REFUSED.error(reason="it is not signed by an authority that this node trusts")
@@ -46,6 +49,9 @@ def verify(root: Path, signed: SignedRelease) -> ReleasePointer:
         raise issues.RELEASE_REFUSED.error(reason="a newer Precast has written it") from None
     if pointer.node != identity.name():
         raise issues.RELEASE_REFUSED.error(reason=f"it is for {pointer.node}, and this node is {identity.name()}")
+    if pointer.entry != entry:
+        found, wanted = (f"the entry point {name}" if name else "a release" for name in (pointer.entry, entry))
+        raise issues.RELEASE_REFUSED.error(reason=f"it is of {found}, not of {wanted}")
     return pointer
 
 

@@ -11,7 +11,8 @@ POLICY = "policy.json"
 RELEASE = "release.json"
 NEXT_RELEASE = "next-release.json"
 CONTENT = "content"
-CACHED = (POLICY, NEXT_RELEASE, RELEASE, CATALOG, CONTENT)
+ENTRIES = "entries"
+CACHED = (POLICY, NEXT_RELEASE, RELEASE, CATALOG, CONTENT, ENTRIES)
 PLUGINS = Path("var/lib/precast/plugins")
 
 

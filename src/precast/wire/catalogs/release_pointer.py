@@ -4,6 +4,9 @@ A run verifies it before it reads the cached catalog: the catalog's exact bytes 
 its sequence must not be lower than that of the release applied last. So neither a server's cache nor anything between the authority and
 the run can exchange the catalog, give a node that of another one, or lead it back to an older release. A rollback is a new release with a
 higher sequence.
+
+A catalog of an entry point, which a plan applies, has a pointer of the same form that names the entry point. It is not released: a
+pointer with an entry point is refused where a release is expected, and the other way round.
 """
 
 from datetime import datetime
@@ -32,6 +35,7 @@ class ReleasePointer(msgspec.Struct, frozen=True):
     environment: _Text
     version: _Text
     issued_at: datetime
+    entry: _Text = ""  # of a catalog that a plan applies: the entry point in its environment; empty for a release
 
 
 class SignedRelease(msgspec.Struct, frozen=True):

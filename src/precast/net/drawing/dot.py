@@ -19,8 +19,8 @@ _LINES = {
 
 def write_dot(picture: Picture) -> str:
     """The DOT text of a picture."""
-    lines = [f"digraph {_quoted(picture.name)} {{", "  rankdir=LR;", '  node [fontname="sans-serif"];']
-    lines += [f"  n{n} [label={_quoted(_label(node))} {_SHAPES[node.kind]}];" for n, node in enumerate(picture.nodes)]
+    lines = [f"digraph {quoted(picture.name)} {{", "  rankdir=LR;", '  node [fontname="sans-serif"];']
+    lines += [f"  n{n} [label={quoted(_label(node))} {_SHAPES[node.kind]}];" for n, node in enumerate(picture.nodes)]
     lines += [f"  n{link.source} -> n{link.target} [{_line(link)}];" for link in picture.links]
     return "\n".join([*lines, "}"]) + "\n"
 
@@ -35,5 +35,6 @@ def _line(link: PictureLink) -> str:
     return " ".join(part for part in (weight, _LINES[link.kind]) if part)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as a string of DOT."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", " ") + '"'

@@ -8,13 +8,24 @@ looks the same.
 
 import itertools
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
-
-from precast.net.drawing.picture import PictureLink
+from typing import NamedTuple, Protocol
 
 SWEEPS = 8
 # Kinds of links that are exceptions and do not decide the columns.
 ASIDE = ("failure", "skip")
+
+
+class Arrow(Protocol):
+    """What the layout reads of a link: its kind, and the nodes that it joins, by index."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def source(self) -> int: ...
+
+    @property
+    def target(self) -> int: ...
 
 
 class Point(NamedTuple):
@@ -36,7 +47,7 @@ class Layout(NamedTuple):
 
 def lay_out(
     sizes: Sequence[tuple[float, float]],
-    links: Sequence[PictureLink],
+    links: Sequence[Arrow],
     gap_x: float,
     gap_y: float,
     loose: Collection[int] = (),
@@ -67,7 +78,7 @@ def lay_out(
     return Layout(points[: len(sizes)], widths[: len(sizes)], bends, width, height)
 
 
-def _forward(count: int, links: Sequence[PictureLink]) -> list[tuple[int, int]]:
+def _forward(count: int, links: Sequence[Arrow]) -> list[tuple[int, int]]:
     """The links as edges without a cycle: those that point back to a node still open are reversed."""
     following: list[list[int]] = [[] for _ in range(count)]
     for number, link in enumerate(links):
@@ -117,7 +128,7 @@ def _columns(count: int, edges: list[tuple[int, int]]) -> list[int]:
     return column
 
 
-def _place_loose(column: list[int], links: Sequence[PictureLink], loose: Collection[int], firm: set[int]) -> None:
+def _place_loose(column: list[int], links: Sequence[Arrow], loose: Collection[int], firm: set[int]) -> None:
     """Put each loose node before its first neighbour, and nodes that only failures or skips reach behind their last predecessor."""
     for node in range(len(column)):
         before = [column[link.source] for link in links if link.target == node]

@@ -4,18 +4,16 @@ Steps are rounded boxes with their duration and, as tags, the limits they hold; 
 tokens as dots. Arcs on failure are dashed red, arcs on skip dashed amber, read arcs dotted.
 """
 
-import itertools
-import unicodedata
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import escape
 
 from precast.base.spans import visible
 from precast.net import issues
 from precast.net.drawing.layout import Layout, Point, lay_out
 from precast.net.drawing.picture import Picture, PictureLink, PictureNode
+from precast.net.drawing.svg_parts import columns, document, smooth_path, text
 
 MOST_NODES = 300
-MOST_CHARS = 40
-MARGIN, GAP_X, GAP_Y, BACK = 24, 56, 22, 7
+GAP_X, GAP_Y, BACK = 56, 22, 7
 CHAR, LINE, PLACE = 7.3, 17, 34
 _STYLE = """
   text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #1d2733; text-anchor: middle }
@@ -25,6 +23,7 @@ _STYLE = """
   .dot { fill: #1d2733 } .line { fill: none; stroke: #66737f; stroke-width: 1.3 }
   .read { stroke-dasharray: 2 3 } .failure { stroke: #b3261e; stroke-dasharray: 6 3 } .skip { stroke: #a07000; stroke-dasharray: 6 3 }
 """
+_HEADS = (("arc", "#66737f"), ("failure", "#b3261e"), ("skip", "#a07000"))
 
 
 def write_svg(picture: Picture) -> str:
@@ -34,40 +33,20 @@ def write_svg(picture: Picture) -> str:
     sizes = [_size(node) for node in picture.nodes]
     limits = [n for n, node in enumerate(picture.nodes) if node.kind == "limit"]
     layout = lay_out(sizes, picture.links, GAP_X, GAP_Y, limits)
-    width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
     body = [_link(link, picture, layout, number) for number, link in enumerate(picture.links)]
     body += [_node(node, centre, size) for node, centre, size in zip(picture.nodes, layout.nodes, sizes, strict=True)]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label={quoteattr(visible(picture.name))}>\n'
-        f"<title>{escape(visible(picture.name))}</title>\n<style>{_STYLE}</style>\n{_arrowheads()}\n"
-        f'<rect width="100%" height="100%" fill="#ffffff"/>\n<g transform="translate({MARGIN} {MARGIN})">\n'
-        + "\n".join(body)
-        + "\n</g>\n</svg>\n"
-    )
-
-
-def _arrowheads() -> str:
-    return (
-        "<defs>"
-        + "".join(
-            f'<marker id="{kind}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-            f'<path d="M0 0.5 L8 4 L0 7.5 z" fill="{colour}"/></marker>'
-            for kind, colour in (("arc", "#66737f"), ("failure", "#b3261e"), ("skip", "#a07000"))
-        )
-        + "</defs>"
-    )
+    return document(picture.name, (layout.width, layout.height), _STYLE, _HEADS, "\n".join(body))
 
 
 def _size(node: PictureNode) -> tuple[float, float]:
     if node.kind in ("place", "limit"):
-        return max(PLACE, _columns(_short(node.name)) * CHAR), PLACE + LINE
-    width = max(_columns(_short(node.name)), _columns(node.detail)) * CHAR + 20
+        return max(PLACE, columns(node.name) * CHAR), PLACE + LINE
+    width = max(columns(node.name), columns(node.detail)) * CHAR + 20
     return max(width, _tags_width(node)), 14 + LINE * (1 + bool(node.detail) + bool(node.tags))
 
 
 def _tags_width(node: PictureNode) -> float:
-    return sum(_columns(_short(tag)) * 6.2 + 16 for tag in node.tags) + 10
+    return sum(columns(tag) * 6.2 + 16 for tag in node.tags) + 10
 
 
 def _node(node: PictureNode, centre: Point, size: tuple[float, float]) -> str:
@@ -79,15 +58,15 @@ def _node(node: PictureNode, centre: Point, size: tuple[float, float]) -> str:
     parts = [
         f'<rect class="{node.kind}" x="{left:.1f}" y="{top:.1f}" width="{size[0]:.1f}" height="{size[1]:.1f}" rx="{corner}"/>'
     ]
-    parts.append(_text(centre.x, top + LINE + 2, node.name))
+    parts.append(text(centre.x, top + LINE + 2, node.name))
     if node.detail:
-        parts.append(_text(centre.x, top + 2 * LINE + 1, node.detail, "detail"))
+        parts.append(text(centre.x, top + 2 * LINE + 1, node.detail, "detail"))
     at = centre.x - (_tags_width(node) - 10) / 2
     for tag in node.tags:
-        wide = _columns(_short(tag)) * 6.2 + 10
+        wide = columns(tag) * 6.2 + 10
         y = top + size[1] - LINE - 4
         parts.append(f'<rect class="chip" x="{at:.1f}" y="{y:.1f}" width="{wide:.1f}" height="15" rx="7"/>')
-        parts.append(_text(at + wide / 2, y + 11, tag, "tag"))
+        parts.append(text(at + wide / 2, y + 11, tag, "tag"))
         at += wide + 6
     return f"<g>{title}{''.join(parts)}</g>"
 
@@ -102,8 +81,8 @@ def _circle(node: PictureNode, centre: Point) -> str:
             for n in range(count)
         ]
     elif node.detail:
-        parts.append(_text(centre.x, middle + 4, node.detail, "detail"))
-    return "".join([*parts, _text(centre.x, middle + PLACE / 2 + 13, node.name, "detail")])
+        parts.append(text(centre.x, middle + 4, node.detail, "detail"))
+    return "".join([*parts, text(centre.x, middle + PLACE / 2 + 13, node.name, "detail")])
 
 
 def _link(link: PictureLink, picture: Picture, layout: Layout, number: int) -> str:
@@ -117,19 +96,13 @@ def _link(link: PictureLink, picture: Picture, layout: Layout, number: int) -> s
     leave = _edge(stops[0], layout.column_widths[link.source], stops[1], first)
     enter = _edge(stops[-1], layout.column_widths[link.target], stops[-2], last)
     points = [Point(point.x, point.y + aside) for point in (leave, *stops[1:-1], enter)]
-    path = f"M{first.x:.1f} {first.y + aside:.1f}" + (f" H{leave.x:.1f}" if leave != first else "")
-    for here, there in itertools.pairwise(points):
-        bend = (there.x - here.x) / 2
-        path += f" C{here.x + bend:.1f} {here.y:.1f} {there.x - bend:.1f} {there.y:.1f} {there.x:.1f} {there.y:.1f}"
-    path += f" H{last.x:.1f}" if last != enter else ""
+    path = smooth_path(Point(first.x, first.y + aside), points, Point(last.x, points[-1].y))
     head = link.kind if link.kind in ("failure", "skip") else "arc"
     line = f'<path class="line {link.kind}" d="{path}" marker-end="url(#{head})"/>'
     if link.weight == 1:
         return line
     middle = points[len(points) // 2 - 1], points[len(points) // 2]
-    return line + _text(
-        (middle[0].x + middle[1].x) / 2, (middle[0].y + middle[1].y) / 2 - 4, str(link.weight), "detail"
-    )
+    return line + text((middle[0].x + middle[1].x) / 2, (middle[0].y + middle[1].y) / 2 - 4, str(link.weight), "detail")
 
 
 def _edge(centre: Point, column_width: float, towards: Point, border: Point) -> Point:
@@ -144,17 +117,3 @@ def _border(node: PictureNode, centre: Point, towards: Point) -> Point:
     if node.kind in ("place", "limit"):
         return Point(centre.x + side * PLACE / 2, centre.y - LINE / 2)
     return Point(centre.x + side * _size(node)[0] / 2, centre.y)
-
-
-def _text(x: float, y: float, text: str, kind: str = "") -> str:
-    style = f' class="{kind}"' if kind else ""
-    return f'<text{style} x="{x:.1f}" y="{y:.1f}">{escape(_short(text))}</text>'
-
-
-def _short(text: str) -> str:
-    text = visible(text)
-    return text if len(text) <= MOST_CHARS else text[: MOST_CHARS - 1] + "…"
-
-
-def _columns(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)

@@ -63,14 +63,19 @@ def find_cycle(body: Body, types: Types = NO_TYPES) -> list[str]:
     Automatic relationships are left out, because none of them ever closes a cycle.
     """
     order = Order(body, is_container)
+    _relate(order, body, resolver(body, types))
+    return order.find_cycle()
+
+
+def resolver(body: Body, types: Types = NO_TYPES) -> Callable[[str], str]:
+    """Finds the reference of a resource by its alias or by another spelling of its name. Raises InputError CATALOG-001 if there is none."""
     find = _finder(types)
 
     @cache
     def names() -> Names:
         return _names([_NamedResource(resource, find) for resource in body.resources])
 
-    _relate(order, body, lambda ref: _resolve(ref, names(), find))
-    return order.find_cycle()
+    return lambda ref: _resolve(ref, names(), find)
 
 
 def _relate(order: Order, body: Body, resolve: Callable[[str], str]) -> None:

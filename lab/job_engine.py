@@ -15,7 +15,7 @@ from precast.services.jobs.driven_job import JobStores
 from precast.services.jobs.driver import JobDriver
 from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.jobs.grants import Grants
-from precast.services.jobs.job_windows import Openings
+from precast.services.jobs.driving.job_windows import Openings
 from precast.services.jobs.order_signatures import OrderSignatures
 from precast.services.jobs.results import AttemptResults, OrderReport
 from precast.services.jobs.service import JobService

@@ -24,7 +24,7 @@ from precast.services.jobs.driven_job import JobStores
 from precast.services.jobs.driver import JobDriver
 from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.jobs.grants import Grants
-from precast.services.jobs.job_releases import JobReleases
+from precast.services.jobs.driving.job_releases import JobReleases
 from precast.services.jobs.meters import JobMeters
 from precast.services.jobs.reconciler import Reconciler
 from precast.services.jobs.results import AttemptResults

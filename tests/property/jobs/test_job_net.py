@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from precast.services.jobs.job_net import JobNet, NetLimits, StepKey
+from precast.services.jobs.driving.job_net import JobNet, NetLimits, StepKey
 from precast.store.jobs.attempts import StepState
 from precast.wire.jobs import states
 

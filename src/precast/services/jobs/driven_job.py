@@ -5,18 +5,18 @@ lost the job can write nothing more. Turns and orders are written in one transac
 Whatever goes wrong, the server drops the net and computes it again from the stored states.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from precast.services.clocks.guard import ClockGuard
+from precast.services.jobs.driving.job_net import StepKey
+from precast.services.jobs.driving.job_releases import JobReleases
+from precast.services.jobs.driving.job_windows import JobWindows, Openings
+from precast.services.jobs.driving.turn_rate import TurnRate
+from precast.services.jobs.driving.work import JobWork, SettledStep, StepsOfOneTask
 from precast.services.jobs.grants import Grants
-from precast.services.jobs.job_net import JobNet, StepKey
-from precast.services.jobs.job_releases import JobReleases
-from precast.services.jobs.job_windows import JobWindows, Openings
-from precast.services.jobs.order_bodies import make_order
-from precast.services.jobs.requests import RELEASE, decode_request, why_away
-from precast.services.jobs.turn_rate import TurnRate
+from precast.services.jobs.requests import RELEASE, JobRequest, decode_request, why_away
 from precast.services.sessions.orders import OrderService
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
@@ -25,8 +25,9 @@ from precast.store.jobs.jobs import JobClaim, JobRow, Jobs
 from precast.store.sessions.sessions import Sessions
 from precast.wire.jobs import states
 
-# Turns that are given in one transaction.
+# Turns that are given in one transaction, and steps that end in one without a turn of a node.
 MAX_TURNS = 200
+MAX_SETTLED = 1_000
 # How often a server looks whether the nodes that have their turn and have not begun are still connected.
 LOOK_S = 2.0
 # A node that was connected when its job began and has left since is expected back for so long: its server may have restarted.
@@ -41,6 +42,10 @@ LAPSE = timedelta(minutes=5)
 LAPSE_REST = timedelta(seconds=5)
 
 
+# Makes the work of a job from its newest attempts, for kinds that bring their own.
+MakeWork = Callable[[JobRow, JobRequest, Sequence[StepState]], Awaitable[JobWork]]
+
+
 class JobStores(NamedTuple):
     """The stores and services that driving needs."""
 
@@ -53,6 +58,7 @@ class JobStores(NamedTuple):
     guard: ClockGuard
     windows: Openings
     releases: JobReleases
+    works: Mapping[str, MakeWork] = {}  # by kind
 
 
 class Intake(NamedTuple):
@@ -71,13 +77,14 @@ class JobLost(Exception):
 class DrivenJob:
     """A job that this server drives. `next_s` is the monotonic time of its next pass, unless an event comes before."""
 
-    def __init__(self, stores: JobStores, claim: JobClaim, job: JobRow, steps: Sequence[StepState]) -> None:
+    def __init__(
+        self, stores: JobStores, claim: JobClaim, job: JobRow, steps: Sequence[StepState], work: JobWork
+    ) -> None:
         self._stores, self._claim = stores, claim
         self._request = decode_request(job)
-        in_round = [step for step in steps if step.n == job.round]
-        self._net = JobNet(self._request.net_limits, in_round, is_going=job.state == states.GOING)
+        self._work, self._net = work, work.net
         self._round = job.round
-        clock, nodes = stores.database.clock, sorted({step.node for step in in_round})
+        clock, nodes = stores.database.clock, sorted({step.node for step in steps if step.n == job.round})
         self._rate = TurnRate(self._request.limits.per_minute, clock)
         self._windows = JobWindows(stores.windows, clock, job, self._request, nodes)
         self._closed: set[str] = set()  # nodes whose windows are closed
@@ -102,18 +109,19 @@ class DrivenJob:
     async def take_in(self) -> bool:
         """Follow what has happened; whether the job is still to be driven. Raises JobLost."""
         write = self._stores.database.write_alone
+        await self._work.refresh()
         while True:
             intake = await write(self._take_in)
             self._follow(intake.changed)
             self._told.update(intake.told)
-            if intake.has_more:
+            if intake.has_more or await self._end_unreachable():
                 continue
             if self._net.is_over:
                 if await write(self._finish):
                     return False
                 continue
-            self._is_blocked = intake.job.state != states.GOING
-            if not self._is_blocked and self._net.is_halted:
+            self._is_blocked = not self._may_begin(intake.job)
+            if intake.job.state == states.GOING and self._net.is_halted:
                 await write(self._halt)
                 continue
             if not self._is_blocked:
@@ -133,21 +141,34 @@ class DrivenJob:
         if self._request.limits.per_minute is not None:
             self._net.add_rate(self._rate.take_new(), self._rate.most)
         chosen: list[StepKey] = []
-        while len(chosen) < min(limit, MAX_TURNS) and (key := self._net.start_next()) is not None:
-            chosen.append(key)
-        if len(chosen) < limit:
+        settled: list[SettledStep] = []
+        most = min(limit, MAX_TURNS)
+        while len(chosen) < most and len(settled) < MAX_SETTLED and (key := self._net.start_next()) is not None:
+            ending = self._work.settle(key)
+            if ending is None:
+                chosen.append(key)
+            else:
+                settled.append(SettledStep(key, ending))
+                self._net.end(key, ending.state)
+        if len(chosen) < most and len(settled) < MAX_SETTLED:
             self._is_blocked = True  # until something happens
+        if settled:
+            await self._stores.database.write_alone(self._settle, settled)
         if chosen:
             for key in await self._stores.database.write_alone(self._order, chosen):
                 self._net.postpone(key)
         if self._net.is_halted:
             await self._stores.database.write_alone(self._halt)
         self._plan_next()
-        return bool(chosen) or self._net.is_halted
+        return bool(chosen) or bool(settled) or self._net.is_halted
 
     def return_nodes(self, nodes: Sequence[str]) -> bool:
         """Nodes have connected; whether the job waits for any of them."""
         return self._net.return_nodes(set(nodes) - self._closed)
+
+    def _may_begin(self, job: JobRow) -> bool:
+        """Whether any step of the job may still begin: in one that halts, only those that clean up."""
+        return job.state == states.GOING or (job.state == states.HALTING and bool(self._work.always_tasks))
 
     def _follow(self, changed: Sequence[StepState]) -> None:
         for step in changed:
@@ -176,7 +197,7 @@ class DrivenJob:
         closed = self._windows.find_closed()
         opened = self._closed - closed
         self._closed = closed
-        waiting = {key.node for key in self._net.waiting}
+        waiting = self._net.waiting_nodes
         if waiting and waiting <= closed:
             self._is_blocked = True
         else:
@@ -212,6 +233,7 @@ class DrivenJob:
         for ended in (yield from self._stores.attempts.expire(job.id, self._stores.guard.trusted_since)):
             yield from self._stores.grants.end_wait(ended, "it did not begin in time")
         last, changed, has_more = yield from self._stores.attempts.number_changes(job.id, job.changes)
+        yield from self._work.note_ends(job, changed)
         if last != job.changes:
             yield from self._stores.jobs.set_state(job.id, job.state, last, None)
         return Intake(job, changed, has_more, told)
@@ -226,7 +248,8 @@ class DrivenJob:
         else:
             verb = "aborted" if job.state == states.ABORTING else "stopped"
             ending = Ending(states.CANCELLED, None, f"{verb} by {job.stopped_by}")
-        for ended in (yield from self._stores.attempts.end_queued(job.id, ending)):
+        kept = sorted(self._work.always_tasks) if job.state == states.HALTING else ()
+        for ended in (yield from self._stores.attempts.end_queued(job.id, ending, kept)):
             yield from self._stores.grants.end_wait(ended, ending.message or "")
         if job.state != states.ABORTING:
             return []
@@ -241,6 +264,20 @@ class DrivenJob:
         for key in told:
             yield from self._stores.grants.abort(key, why)
         return told
+
+    async def _end_unreachable(self) -> bool:
+        """End the steps that can never begin any more; whether there were any."""
+        settled = self._work.take_unreachable()
+        for start in range(0, len(settled), MAX_SETTLED):
+            await self._stores.database.write_alone(self._settle, settled[start : start + MAX_SETTLED])
+        return bool(settled)
+
+    def _settle(self, settled: Sequence[SettledStep]) -> Transaction[None]:
+        """End steps that no node is to begin. One that was ended meanwhile stays as it is."""
+        job = yield from self._lock()
+        for step in sorted(settled, key=lambda step: step.key.node):
+            key = AttemptKey(job.id, step.key.task, step.key.node, self._round)
+            yield from self._stores.attempts.end(key, states.QUEUED, step.ending)
 
     def _finish(self) -> Transaction[bool]:
         """End the job; False if another transaction is writing a change, which the next pass sees."""
@@ -288,6 +325,8 @@ class DrivenJob:
         self._looked_s = now_s
         away = [key for key in self._net.away if key.node not in self._closed]
         gone, back = await self._stores.database.write_alone(self._look, away)
+        if self._net.running and any(self._work.lost_after_s(key) is not None for key in self._net.running[:1]):
+            await self._stores.database.write_alone(self._end_lost)
         for key in gone:
             self._net.postpone(StepKey(key.task, key.node))
         return self._net.return_nodes(back) or bool(gone)
@@ -306,6 +345,25 @@ class DrivenJob:
         for key in [*gone, *(still_away if tries else [])]:
             yield from self._note_away(key)
         return gone, {key.node for key in away} & connected
+
+    def _end_lost(self) -> Transaction[None]:
+        """End attempts whose nodes have been disconnected for too long. What such a node reports later is stored beside the state."""
+        job = yield from self._lock()
+        by_time: dict[float, list[AttemptKey]] = {}
+        for key in (yield from self._stores.attempts.list_picked_up(job.id)):
+            lost_after_s = self._work.lost_after_s(StepKey(key.task, key.node))
+            if lost_after_s is not None:
+                by_time.setdefault(lost_after_s, []).append(key)
+        for lost_after_s, keys in sorted(by_time.items()):
+            since = self._now() - timedelta(seconds=lost_after_s)
+            expected = yield from self._stores.sessions.filter_expected([key.node for key in keys], since)
+            for key in keys:
+                if key.node not in expected:
+                    message = f"its node has been disconnected for more than {lost_after_s:g} s"
+                    yield from self._stores.attempts.end(
+                        key, states.PICKED_UP, Ending(states.FAILED, states.LOST, message)
+                    )
+                    yield from self._stores.grants.release(key)
 
     def _filter_expected(self, nodes: Sequence[str]) -> Transaction[set[str]]:
         """Those of the nodes that can get orders now; if the job does not wait for nodes, also those that may be back in a moment."""
@@ -367,7 +425,7 @@ class DrivenJob:
         if turn.claim is not None:
             yield from stores.grants.grant(key, turn.claim)
             return
-        order = make_order(job, request, key, now, due_at, turn.seal)
+        order = yield from self._work.make_order(job, key, now, due_at, turn.seal)
         yield from stores.orders.post(key.node, order.kind, order.body)
 
     def _lock(self) -> Transaction[JobRow]:
@@ -382,3 +440,11 @@ class DrivenJob:
 
 def _earliest(at: datetime, limit: datetime | None) -> datetime:
     return at if limit is None else min(at, limit)
+
+
+async def make_work(stores: JobStores, job: JobRow, steps: Sequence[StepState]) -> JobWork:
+    """The work of a job, by its kind."""
+    request = decode_request(job)
+    if (make := stores.works.get(job.kind)) is not None:
+        return await make(job, request, steps)
+    return StepsOfOneTask(job, request, steps)

@@ -11,13 +11,14 @@ from collections.abc import Awaitable
 from datetime import timedelta
 
 from precast.base.errors import PrecastError
-from precast.services.jobs.driven_job import DrivenJob, JobLost, JobStores
+from precast.services.jobs.driven_job import DrivenJob, JobLost, JobStores, make_work
 from precast.services.jobs.flow.adaptive_limit import AdaptiveLimit
 from precast.services.jobs.flow.fair_share import FairShare
 from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.store.engine.query import Transaction
 from precast.store.engine.wakeups import POLL_S
-from precast.store.jobs.jobs import DUE_TOPIC, MOVED_PREFIX, JobClaim
+from precast.store.jobs.attempts import StepState
+from precast.store.jobs.jobs import DUE_TOPIC, MOVED_PREFIX, JobClaim, JobRow
 from precast.store.sessions.sessions import CONNECTED_PREFIX
 
 log = logging.getLogger("precast.jobs")
@@ -180,14 +181,14 @@ class JobDriver:
         found = await self._stores.database.write(self._read, claim)
         if found is None:
             raise JobLost
-        return found
+        job, steps = found
+        return DrivenJob(self._stores, claim, job, steps, await make_work(self._stores, job, steps))
 
-    def _read(self, claim: JobClaim) -> Transaction[DrivenJob | None]:
+    def _read(self, claim: JobClaim) -> Transaction[tuple[JobRow, list[StepState]] | None]:
         job = yield from self._stores.jobs.lock(claim)
         if job is None:
             return None
-        steps = yield from self._stores.attempts.list_states(job.id)
-        return DrivenJob(self._stores, claim, job, steps)
+        return job, (yield from self._stores.attempts.list_states(job.id))
 
     def _own(self, owner: str, limit: int) -> Transaction[list[JobClaim]]:
         alive = yield from self._stores.sessions.list_alive()

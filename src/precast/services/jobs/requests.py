@@ -6,7 +6,7 @@ from math import ceil
 import msgspec
 
 from precast.services.jobs import issues
-from precast.services.jobs.job_net import NetLimits
+from precast.services.jobs.driving.job_net import NetLimits
 from precast.store.jobs.jobs import JobRow
 from precast.wire.jobs import orders as wire
 from precast.wire.jobs.orders import Mode

@@ -173,6 +173,11 @@ class JobNet:
         ]
 
     @property
+    def waiting_nodes(self) -> set[str]:
+        """The nodes that are not away and on which a step waits for its turn."""
+        return {key.node for key in self.waiting}
+
+    @property
     def has_waiting(self) -> bool:
         """Whether a step whose node is not away has no turn yet."""
         return len(self._ended) + len(self._running) + len(self._away) < len(self._keys)

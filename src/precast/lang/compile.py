@@ -22,10 +22,11 @@ from precast.lang.compiler.environment import remarks, with_environment
 from precast.lang.compiler.finalization import finish
 from precast.lang.compiler.loader import translate_file
 from precast.lang.compiler.missing_facts import find_missing_facts
-from precast.lang.compiler.node_blocks import evaluate_node
+from precast.lang.compiler.node_blocks import evaluate_node_block, include_assigned_classes
 from precast.lang.compiler.resources import Parameter, Resource
 from precast.lang.control_flow import Break, ControlFlow, Next
-from precast.lang.inputs import ABSENT, CompilerVersion, Inputs, Listing, Read
+from precast.lang.entry_points import read_entry_point
+from precast.lang.inputs import ABSENT, CompilerVersion, EntryPoint, Inputs, Listing, Read
 from precast.lang.issues import compiler as issues
 from precast.lang.settings import LogLine, Settings
 from precast.types.declaration import ManagedType
@@ -90,6 +91,7 @@ def _garbage_collector_paused() -> Iterator[None]:
 @_garbage_collector_paused()
 def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None = None) -> CompileResult:
     """Compile the catalog of the node behind the inputs; `manifest` replaces the environment's own. Raises CompileFailure."""
+    inputs.ask(EntryPoint())  # the first question: traces of different entry points have nothing in common
     compilation = start_compilation(inputs, settings)
     try:
         run_manifests(compilation, manifest)
@@ -113,20 +115,35 @@ def _find_missing_facts(compilation: Compilation) -> list[PrecastError]:
 
 
 def run_manifests(compilation: Compilation, manifest: Source | None = None) -> None:
-    """Run the environment's manifests, or the given one, and everything they declare. Raises PrecastError."""
-    path = compilation.settings.manifest
-    units = [_unit(manifest)] if manifest is not None else _manifests(compilation.inputs, path)
-    if not units:
-        compilation.log(
-            "warning", f"the environment has no code in {path}: only the node's assigned classes are compiled"
-        )
-    for unit in units:
+    """Run the environment's manifests, its entry point or the given manifest, and everything they declare. Raises PrecastError.
+
+    An entry point is a step of its own and not the node's configuration: the classes that an operator assigned are not included.
+    """
+    entry = compilation.inputs.ask(EntryPoint()) if manifest is None else ""
+    for unit in (units := _units(compilation, manifest, entry)):
         compilation.loader.add(unit)
     with _reject_stray_jumps():
         for unit in units:
             unit.main(compilation.top)
-        evaluate_node(compilation)
+        evaluate_node_block(compilation)
+        if not entry:
+            include_assigned_classes(compilation)
         compilation.catalog.evaluate_all()
+
+
+def _units(compilation: Compilation, manifest: Source | None, entry: str) -> list[SourceUnit]:
+    """The code at which a compile begins. Raises LANG-767 and LANG-768 for an entry point that is not a file of the environment."""
+    if manifest is not None:
+        return [_unit(manifest)]
+    if entry:
+        return [read_entry_point(compilation, entry)]
+    path = compilation.settings.manifest
+    units = _manifests(compilation.inputs, path)
+    if not units:
+        compilation.log(
+            "warning", f"the environment has no code in {path}: only the node's assigned classes are compiled"
+        )
+    return units
 
 
 def start_compilation(inputs: Inputs, settings: Settings) -> Compilation:

@@ -35,6 +35,10 @@ class Question(msgspec.Struct, frozen=True, tag_field="ask"):
     """One question of a compile."""
 
 
+class EntryPoint(Question, frozen=True, tag="entry"):
+    """The manifest of the environment that is evaluated instead of its main manifest; empty for that one. A compile asks it first."""
+
+
 class FactPath(Question, frozen=True, tag="fact"):
     """The value at a path of the facts."""
 

@@ -60,7 +60,10 @@ class _OwnCostlyAnswers:
 
 
 class NodeData(msgspec.Struct, frozen=True):
-    """The data known about a node before its compile. Exact facts are not those of a machine: its flat names are not derived."""
+    """The data known about a node before its compile, and the entry point that is compiled for it.
+
+    Exact facts are not those of a machine: its flat names are not derived.
+    """
 
     certname: str
     facts: dict[str, Any]
@@ -68,11 +71,12 @@ class NodeData(msgspec.Struct, frozen=True):
     classes: dict[str, dict[str, Any]] = {}
     parameters: dict[str, Any] = {}
     has_exact_facts: bool = False
+    entry: str = ""
 
     @staticmethod
-    def local(certname: str, facts: dict[str, Any], *, has_exact_facts: bool = False) -> "NodeData":
+    def local(certname: str, facts: dict[str, Any], *, has_exact_facts: bool = False, entry: str = "") -> "NodeData":
         """A node for a command on this machine: no server knows it, so it has no certificate extensions and is not classified."""
-        return NodeData(certname, facts, trusted_data(certname, {}), has_exact_facts=has_exact_facts)
+        return NodeData(certname, facts, trusted_data(certname, {}), has_exact_facts=has_exact_facts, entry=entry)
 
     @property
     def compile_facts(self) -> CompileFacts:
@@ -177,6 +181,8 @@ class NodeAnswers:
 
     def _answer_rare(self, question: Question) -> Answer:
         match question:
+            case inputs.EntryPoint():
+                return self.node.entry
             case inputs.TrustedKind(path):
                 return kind_of(follow(self.node.trusted, path))
             case inputs.ModulePlugins(roots):

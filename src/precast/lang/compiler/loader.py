@@ -76,6 +76,10 @@ class Loader:
         for node in unit.nodes:
             self._add_node(node)
 
+    def mark_loaded(self, path: str) -> None:
+        """Note that the definitions of a file are added already, so that it is not loaded for the name of a class."""
+        self._loaded.add(path)
+
     def _warn(self, unit: SourceUnit) -> None:
         for suspicion in unit.program.warnings:
             self._log("warning", suspicion.message)

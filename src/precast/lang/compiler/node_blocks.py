@@ -13,29 +13,30 @@ if TYPE_CHECKING:
     from precast.lang.compiler.compilation import Compilation
 
 
-def evaluate_node(compilation: "Compilation") -> None:
-    """Run the matching node block, then include the assigned classes. Raises if there are blocks and none matches."""
+def evaluate_node_block(compilation: "Compilation") -> None:
+    """Run the node block that matches the node. Raises if there are blocks and none matches."""
     blocks = compilation.loader.nodes
-    if blocks:
-        matchers = tuple(matcher for block in blocks for matcher in block.matchers)
-        answer = compilation.inputs.ask(MatchingNodeBlock(matchers))
-        if answer is ABSENT:
-            raise issues.NO_NODE_BLOCK.error(name=compilation.inputs.ask(TrustedPath(("certname",))))
-        index, captures = answer
-        block = next(block for block in blocks if matchers[index] in block.matchers)
-        title = node_title(matchers[index])
-        resource = Resource("node", title, compilation.top.frame, source=block.source, span=block.span)
-        compilation.catalog.add(resource)
-        compilation.catalog.classes.append(title)
-        frame = Frame(title, resource, compilation.top.frame, "", is_open=True)
-        scope = new_frame(compilation, frame, compilation.top)
-        scope.variables.update(title=title, name=title)
-        scope.matches = tuple(captures) or None
-        block.body(scope)
-    _include_assigned(compilation)
+    if not blocks:
+        return
+    matchers = tuple(matcher for block in blocks for matcher in block.matchers)
+    answer = compilation.inputs.ask(MatchingNodeBlock(matchers))
+    if answer is ABSENT:
+        raise issues.NO_NODE_BLOCK.error(name=compilation.inputs.ask(TrustedPath(("certname",))))
+    index, captures = answer
+    block = next(block for block in blocks if matchers[index] in block.matchers)
+    title = node_title(matchers[index])
+    resource = Resource("node", title, compilation.top.frame, source=block.source, span=block.span)
+    compilation.catalog.add(resource)
+    compilation.catalog.classes.append(title)
+    frame = Frame(title, resource, compilation.top.frame, "", is_open=True)
+    scope = new_frame(compilation, frame, compilation.top)
+    scope.variables.update(title=title, name=title)
+    scope.matches = tuple(captures) or None
+    block.body(scope)
 
 
-def _include_assigned(compilation: "Compilation") -> None:
+def include_assigned_classes(compilation: "Compilation") -> None:
+    """Include the classes that an operator assigned to the node."""
     assigned = compilation.inputs.ask(Classification())["classes"]
     plain = [name.lower() for name, parameters in assigned.items() if not parameters]
     for name, parameters in assigned.items():

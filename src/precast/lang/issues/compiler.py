@@ -274,6 +274,18 @@ MANIFEST_OUTSIDE = Issue(
     "environment.conf: the manifest {path} is outside the environment",
     "move it into the environment: a compile reads only the environment's own manifests",
 )
+ENTRY_OUTSIDE = Issue(
+    "LANG-767",
+    Kind.INPUT,
+    "the entry point {path} is not a path inside the environment",
+    "write it from the directory of the environment on, without `..`: for example modules/profile/examples/hosts.pp",
+)
+NO_ENTRY = Issue(
+    "LANG-768",
+    Kind.INPUT,
+    "the environment has no manifest {path}, which was given as an entry point",
+    "correct the path, or add the file to the environment",
+)
 MISSING_MODULE_FACT = Issue(
     "LANG-765",
     Kind.INPUT,

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from precast.lang.compile import compile_catalog
+from precast.lang.compile import CompileFailure, compile_catalog
 from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import Inputs
 from precast.lang.node_answers import NodeAnswers, NodeData
@@ -30,7 +30,7 @@ def answers(entry: str, colour: str = "red") -> NodeAnswers:
 def trace(entry: str) -> tuple[Link, ...]:
     given = Inputs(answers(entry))
     if entry == "missing.pp":
-        with pytest.raises(Exception, match=r"missing\.pp"):
+        with pytest.raises(CompileFailure, match=r"missing\.pp"):
             compile_catalog(given, Settings())
     else:
         compile_catalog(given, Settings())
@@ -49,7 +49,7 @@ def grown(entries: Sequence[str]) -> Walker:
     return walker
 
 
-@pytest.mark.parametrize("order", permutations(ENTRIES))
+@pytest.mark.parametrize("order", list(permutations(ENTRIES)))
 def test_walk_ends_at_the_leaf_of_its_entry_point_whichever_was_compiled_first(order: tuple[str, ...]) -> None:
     walker = grown(order)
     for entry in ENTRIES:

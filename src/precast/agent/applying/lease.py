@@ -62,6 +62,22 @@ def lease_held(
         os.close(handle)
 
 
+@contextlib.contextmanager
+def lease_shared(
+    store: LocalStore, token: int, on_lease: Callable[[sqlite3.Connection], None] | None = None
+) -> Iterator[Lease]:
+    """The lease with a token, which the caller's process or the one that forked it holds; `on_lease` is called in a transaction.
+
+    Raises ConflictError APPLY-002 if another run has started since.
+    """
+    lease = Lease(store, token)
+    with store.transaction() as db:
+        lease.check()
+        if on_lease is not None:
+            on_lease(db)
+    yield lease
+
+
 def is_run_active(directory: Path) -> bool:
     """Whether a run is active on this node."""
     with runs_blocked(directory) as is_free:

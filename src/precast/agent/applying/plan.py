@@ -72,31 +72,43 @@ class Plan:
         self.secrets = secrets  # the texts that are secret anywhere in the catalog, also in classes and defines
 
 
-def make_plan(body: Body, places: SourceMap | None, machine: Machine, types: Types = NO_TYPES) -> Plan:
+def make_plan(
+    body: Body, places: SourceMap | None, machine: Machine, types: Types = NO_TYPES, known: Body | None = None
+) -> Plan:
     """Plan a catalog. An error of a single resource is stored as the problem of that resource.
 
-    Raises InputError CATALOG-001 and CATALOG-002 for a graph that cannot be applied.
+    If it is a part of the catalog `known`, handlers see the other resources of that one, too: a file that is made of fragments needs all of
+    them, and a directory that is purged keeps what others manage. Raises InputError CATALOG-001 and CATALOG-002 for a graph that cannot be
+    applied.
     """
     order = graph(body, types)
     sequence, cycle = order.resources()
     if cycle:
         raise explain_cycle(cycle, places)
-    resources = {
-        data.ref: _plan_resource(data, places)
-        for data in body.resources
-        if not is_container(data) and not data.exported
-    }
+    resources = {data.ref: _plan_resource(data, places) for data in body.resources if _is_applied(data)}
+    declared = resources
+    if known is not None:
+        declared = {
+            data.ref: resources.get(data.ref) or _plan_resource(data, places)
+            for data in known.resources
+            if _is_applied(data)
+        } | resources
     machine.declare(
-        (planned.resource for planned in resources.values() if not planned.has_unknown_values),
+        (planned.resource for planned in declared.values() if not planned.has_unknown_values),
         body.content,
-        (planned.resource for planned in resources.values() if planned.has_unknown_values),
+        (planned.resource for planned in declared.values() if planned.has_unknown_values),
     )
     for planned in resources.values():
-        planned.schedule, planned.problem = _find_schedule(planned, resources)
+        planned.schedule, planned.problem = _find_schedule(planned, declared)
         if not planned.has_unknown_values and planned.problem is None:
             planned.make_handler(machine)
-    secrets = frozenset(text for data in body.resources for text in secret_texts(data))
+    everything = body.resources if known is None else (*body.resources, *known.resources)
+    secrets = frozenset(text for data in everything for text in secret_texts(data))
     return Plan(order, [ref for ref in sequence if ref in resources], resources, secrets)
+
+
+def _is_applied(data: ResourceData) -> bool:
+    return not is_container(data) and not data.exported
 
 
 def _plan_resource(data: ResourceData, places: SourceMap | None) -> PlannedResource:

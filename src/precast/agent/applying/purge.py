@@ -16,10 +16,11 @@ from precast.resources import registry
 from precast.types import catalogue
 
 
-def add_purged(body: Body, machine: Machine, *, is_look_only: bool = False) -> Body:
+def add_purged(body: Body, machine: Machine, known: Body | None = None, *, is_look_only: bool = False) -> Body:
     """Add the resources that are to be purged to a catalog. A type that cannot be listed fails when its resource is applied.
 
-    A look-only run lists no resources whose names are secret; the resource that purges them is reported as not evaluated.
+    If the body is a part of the catalog `known`, nothing that the whole manages is purged. A look-only run lists no resources whose names
+    are secret; the resource that purges them is reported as not evaluated.
     """
     purging = [
         resource
@@ -34,7 +35,7 @@ def add_purged(body: Body, machine: Machine, *, is_look_only: bool = False) -> B
     for resource in body.resources:
         resources.append(resource)
         if resource in purging:
-            for unmanaged in _find_unmanaged(resource, body, machine, is_look_only):
+            for unmanaged in _find_unmanaged(resource, known or body, machine, is_look_only):
                 resources.append(unmanaged)
                 if resource.ref in containers:
                     edges.append(Edge(containers[resource.ref], unmanaged.ref))

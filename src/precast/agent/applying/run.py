@@ -9,13 +9,13 @@ import signal
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from precast.agent.applying.engine import Engine, OnReport
-from precast.agent.applying.lease import lease_held
+from precast.agent.applying.lease import Lease, lease_held, lease_shared
 from precast.agent.applying.machine import Contents, Machine
 from precast.agent.applying.options import RunOptions
 from precast.agent.applying.plan import make_plan
@@ -38,6 +38,9 @@ if TYPE_CHECKING:  # a run without servers needs no reporter
     from precast.agent.applying.reporting.reporter import Reporter
 
 
+OnStart = Callable[[str, int, int], None]
+
+
 class RunRequest(NamedTuple):
     """What a run applies, and where."""
 
@@ -49,8 +52,10 @@ class RunRequest(NamedTuple):
     is_chroot: bool = False
     contents: Contents | None = None
     call: CallFunction | None = None  # for Deferred values
+    known: Body | None = None  # the whole catalog, if the body is a part of it: its other resources are left alone
     holder: str = ""  # named to another run that is refused because of this one
     wait_s: float = 0.0
+    token: int | None = None  # of the lease that the caller holds; None to take it
     types: Types = NO_TYPES  # the types that modules declare
     begins: Callable[[LocalStore], None] | None = (
         None  # called under the lease before anything else; may refuse the run
@@ -66,7 +71,7 @@ def apply(
     options: RunOptions,
     on_report: OnReport,
     *,
-    on_start: Callable[[str, int, int], None] = lambda ref, number, count: None,
+    on_start: OnStart = lambda ref, number, count: None,
     clock: Clock | None = None,
 ) -> Summary:
     """Apply a catalog; `on_report` is called with the report of each resource, in order.
@@ -79,45 +84,20 @@ def apply(
     store = LocalStore.open(
         request.state or state_root(request.root), lambda: os.urandom(16).hex(), clock, request.life
     )
+    reporter = request.reporter
+
+    def add_report(report: ResourceReport) -> None:
+        if reporter is not None:
+            reporter.add(report)
+        on_report(report)
+
     try:
-        reporter = request.reporter
-        on_lease = None if reporter is None else partial(reporter.begin, store)
-        holder = request.holder or describe_holder(clock)
-        with lease_held(store, holder, request.wait_s, on_lease) as lease, _reported(request, store):
-            memory = ResourceMemory.load(store)
-            machine = Machine(
-                str(request.root), str(store.path.parent), clock, request.contents, request.is_chroot, memory
-            )
-            body = add_purged(request.body, machine, is_look_only=options.is_look_only)
-            plan = make_plan(body, request.places, machine, request.types)
-            tally = Tally()
-            planned_s = clock.monotonic_s()
-
-            def add_report(report: ResourceReport) -> None:
-                tally.add(report)
-                if reporter is not None:
-                    reporter.add(report)
-                on_report(report)
-
-            gc.freeze()  # the plan lives to the end; only what applying resources allocates need be collected
-            gc.enable()
-            engine = Engine(
-                plan,
-                machine,
-                memory,
-                options,
-                add_report,
-                binder=ValueBinder(memory, None if options.is_look_only else request.call),
-                on_start=_with_count(on_start, len(plan.sequence)),
-            )
-            with _stoppable(engine.stop):
-                is_complete = engine.run()
-            applied_s = clock.monotonic_s()
-            machine.finish()
+        with _lease(request, store) as lease, _reported(request, store):
+            execution = _execute(request, options, store, add_report, on_start)
             if not options.is_noop:
-                memory.save(store, lease, clock.now())
+                execution.memory.save(store, lease, clock.now())
             ended_s = clock.monotonic_s()
-            summary = tally.summary(ended_s - started_s, options.is_noop, is_complete)
+            summary = execution.tally.summary(ended_s - started_s, options.is_noop, execution.is_complete)
             if reporter is not None:
                 reporter.stop()
             with store.transaction() as db:
@@ -125,14 +105,76 @@ def apply(
                 why = "" if request.ends is None else request.ends(store, db, summary)
                 if reporter is not None:
                     phases = {
-                        "plan": planned_s - started_s,
-                        "apply": applied_s - planned_s,
-                        "finish": ended_s - applied_s,
+                        "plan": execution.planned_s - started_s,
+                        "apply": execution.applied_s - execution.planned_s,
+                        "finish": ended_s - execution.applied_s,
                     }
                     reporter.end(store, db, "broken-off" if why else "ended", summary, phases, why)
     finally:
         store.close()
     return summary
+
+
+def look(request: RunRequest, options: RunOptions, store: LocalStore, on_report: OnReport) -> Summary:
+    """What a no-op run would report, without a run: it has no report, and nothing notes that it took place. The caller holds the lease.
+
+    Raises as `apply` does.
+    """
+    started_s = store.clock.monotonic_s()
+    execution = _execute(request, options._replace(is_noop=True), store, on_report, lambda ref, number, count: None)
+    return execution.tally.summary(execution.applied_s - started_s, True, execution.is_complete)
+
+
+class _Execution(NamedTuple):
+    """A plan that was executed: what it leaves to be stored."""
+
+    tally: Tally
+    memory: ResourceMemory
+    is_complete: bool
+    planned_s: float
+    applied_s: float
+
+
+def _execute(
+    request: RunRequest, options: RunOptions, store: LocalStore, on_report: OnReport, on_start: OnStart
+) -> _Execution:
+    """Plan a catalog and apply each of its resources."""
+    memory = ResourceMemory.load(store)
+    clock, tally = store.clock, Tally()
+    state = str(store.path.parent)
+    machine = Machine(str(request.root), state, clock, request.contents, request.is_chroot, memory)
+    body = add_purged(request.body, machine, request.known, is_look_only=options.is_look_only)
+    plan = make_plan(body, request.places, machine, request.types, request.known)
+    planned_s = clock.monotonic_s()
+
+    def add_report(report: ResourceReport) -> None:
+        tally.add(report)
+        on_report(report)
+
+    gc.freeze()  # the plan lives to the end; only what applying resources allocates need be collected
+    gc.enable()
+    engine = Engine(
+        plan,
+        machine,
+        memory,
+        options,
+        add_report,
+        binder=ValueBinder(memory, None if options.is_look_only else request.call),
+        on_start=_with_count(on_start, len(plan.sequence)),
+    )
+    with _stoppable(engine.stop):
+        is_complete = engine.run()
+    applied_s = clock.monotonic_s()
+    machine.finish()
+    return _Execution(tally, memory, is_complete, planned_s, applied_s)
+
+
+def _lease(request: RunRequest, store: LocalStore) -> AbstractContextManager[Lease]:
+    """The lease of a run, in whose first transaction its report is opened."""
+    on_lease = None if request.reporter is None else partial(request.reporter.begin, store)
+    if request.token is not None:
+        return lease_shared(store, request.token, on_lease)
+    return lease_held(store, request.holder or describe_holder(store.clock), request.wait_s, on_lease)
 
 
 @contextmanager
@@ -187,7 +229,7 @@ def describe_holder(clock: Clock) -> str:
     return f"process {os.getpid()} since {clock.now():%Y-%m-%d %H:%M:%SZ}"
 
 
-def _with_count(on_start: Callable[[str, int, int], None], count: int) -> Callable[[str], None]:
+def _with_count(on_start: OnStart, count: int) -> Callable[[str], None]:
     number = 0
 
     def count_start(ref: str) -> None:

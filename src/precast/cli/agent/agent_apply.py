@@ -7,7 +7,6 @@ order only once.
 """
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,6 +59,7 @@ def _run(args: argparse.Namespace) -> int:
 def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
     from precast.agent.applying.run import state_root
     from precast.agent.catalog.cached_catalog import read_catalog
+    from precast.agent.catalog.released_run import check_release
     from precast.agent.state.life import read_life
     from precast.base import digests
     from precast.catalog.document import unseal
@@ -71,7 +71,7 @@ def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
     mode = _mode(args, settings)
     args.noop, args.is_look_only = mode.is_noop, mode.is_look_only
     data = read_bytes(args.catalog) if args.catalog is not None else read_catalog(args.root)
-    pointer = _check_release(args, data) if args.catalog is None else None
+    pointer = check_release(args.root, data, args.life) if args.catalog is None else None
     document = unseal(data, args.catalog or "the cached catalog")
     request, name = build_request(document, args)
     request = request._replace(life=args.life)
@@ -95,48 +95,12 @@ def _reporter(
     args: argparse.Namespace, settings: AgentSettings, request: "RunRequest", refusal: str
 ) -> "Reporter | None":
     """The reporter of this run; None on a machine that is not enrolled."""
-    from precast.agent.applying.reporting.reporter import Reporter
-    from precast.agent.applying.run import state_root
-    from precast.agent.identity.credentials import Credentials
-    from precast.agent.state.spool import SpoolLimits
-    from precast.agent.state.store import LocalStore
+    from precast.agent.catalog.released_run import describe_run, make_reporter
 
-    if not Credentials(args.root).certificate.exists():
-        return None
-    root, limits = state_root(args.root), SpoolLimits(settings.spool_records, settings.spool_bytes)
-    return Reporter(
-        lambda store: _describe(store, args, request),
-        limits,
-        lambda: LocalStore.open(root, lambda: os.urandom(16).hex(), life=args.life),
-        refusal,
-    )
+    def describe(store: "LocalStore") -> "RunBegan":
+        return describe_run(store, request, is_noop=args.noop, reason=args.reason, order=args.order)
 
-
-def _describe(store: "LocalStore", args: argparse.Namespace, request: "RunRequest") -> "RunBegan":
-    """The first record of a run. It names the release and the environment only if the catalog is the one that was fetched last."""
-    from precast.agent.catalog.staleness import Staleness, read_staleness
-    from precast.agent.state.status_notes import FetchNote
-    from precast.base.ids import TimeOrderedIds
-    from precast.wire.reports.records import RunBegan
-
-    fetched, fresh = store.read_note(FetchNote), read_staleness(store)
-    if fetched is None or fetched.digest != request.version:
-        fetched, fresh = FetchNote(), Staleness()
-    return RunBegan(
-        report=TimeOrderedIds(store.clock).new(),
-        mode="noop" if args.noop else "enforce",
-        reason=args.reason,
-        began_at=store.clock.now(),
-        catalog=request.version[:256],
-        release=fetched.release,
-        environment=fetched.environment,
-        version=fetched.version,
-        resources=len(request.body.resources),
-        order=args.order,
-        is_stale=fresh.is_stale,
-        stale_since=fresh.since,
-        stale_why=fresh.why[:2000],
-    )
+    return make_reporter(args.root, settings, args.life, describe, refusal)
 
 
 def _mode(args: argparse.Namespace, settings: AgentSettings) -> "RunMode":
@@ -157,38 +121,13 @@ def _mode(args: argparse.Namespace, settings: AgentSettings) -> "RunMode":
     return mode
 
 
-def _check_release(args: argparse.Namespace, catalog: bytes) -> "ReleasePointer | None":
-    """Verify that the cached catalog is the one released to this node, before anything of it is read.
-
-    None on a machine that is not enrolled: there, a person has written the catalog. Raises DeniedError AGENT-019.
-    """
-    from precast.agent.applying.run import state_root
-    from precast.agent.identity.credentials import Credentials
-
-    if not Credentials(args.root).certificate.exists():
-        return None
-    from precast.agent.catalog.cached_release import applied_sequence
-    from precast.agent.catalog.release_check import check_cached_catalog
-    from precast.agent.state.store import LocalStore
-
-    store = LocalStore.open(state_root(args.root), lambda: os.urandom(16).hex(), life=args.life)
-    try:
-        return check_cached_catalog(args.root, catalog, applied_sequence(store))
-    finally:
-        store.close()
-
-
 def _begin(store: "LocalStore", settings: AgentSettings, order: str, pointer: "ReleasePointer | None") -> None:
-    """Begin under the run's lease: note the release, unless another run has applied a newer one meanwhile, and begin the order."""
+    """Begin under the run's lease: note the release, and begin the order."""
+    from precast.agent.catalog.released_run import begin_release
     from precast.agent.orders.run_orders import RunOrders
     from precast.agent.state.spool import Spool, SpoolLimits
 
-    if pointer is not None:
-        from precast.agent.catalog.cached_release import AppliedRelease, applied_sequence
-        from precast.agent.catalog.release_check import check_sequence
-
-        check_sequence(pointer, applied_sequence(store))
-        store.write_note(AppliedRelease(pointer.sequence, pointer.digest))
+    begin_release(store, pointer)
     if order:
         RunOrders(store, Spool(store, SpoolLimits(settings.spool_records, settings.spool_bytes))).begin(order)
 
@@ -202,21 +141,16 @@ def _end(
     summary: "Summary",
 ) -> str:
     """End the order of a run of the cached catalog, and store a note about the run for the daemon. Returns why it was broken off."""
+    from precast.agent.catalog.released_run import note_whole_run
     from precast.agent.orders.run_orders import RunOrders
     from precast.agent.state.spool import Spool, SpoolLimits
-    from precast.agent.state.status_notes import CatalogRunNote
-    from precast.agent.state.store import put_note
 
     why = ""
     if args.order:
         spool = Spool(store, SpoolLimits(settings.spool_records, settings.spool_bytes))
         why = RunOrders(store, spool).end(db, args.order, is_complete=summary.is_complete)
     if summary.is_complete and not args.tags and not args.skip_tags:
-        before, now = store.read_note(CatalogRunNote), store.clock.now()
-        enforced_at = before.enforced_at if summary.is_noop and before is not None else None
-        if not summary.is_noop:
-            enforced_at = now
-        put_note(db, CatalogRunNote(digest, now, summary.is_noop, args.reason, enforced_at))
+        note_whole_run(store, db, digest, args.reason, summary)
     return why
 
 

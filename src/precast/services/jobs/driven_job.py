@@ -21,7 +21,7 @@ from precast.services.sessions.orders import OrderService
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.jobs.attempts import AttemptKey, Attempts, Ending, StepState
-from precast.store.jobs.jobs import JobClaim, JobRow, Jobs
+from precast.store.jobs.jobs import DeletePart, JobClaim, JobRow, Jobs
 from precast.store.sessions.sessions import Sessions
 from precast.wire.jobs import states
 
@@ -59,6 +59,7 @@ class JobStores(NamedTuple):
     windows: Openings
     releases: JobReleases
     works: Mapping[str, MakeWork] = {}  # by kind
+    parts: Sequence[DeletePart] = ()  # what is deleted with a job
 
 
 class Intake(NamedTuple):
@@ -149,7 +150,7 @@ class DrivenJob:
                 chosen.append(key)
             else:
                 settled.append(SettledStep(key, ending))
-                self._net.end(key, ending.state)
+                self._net.end(key, ending.state, ending.reason)
         if len(chosen) < most and len(settled) < MAX_SETTLED:
             self._is_blocked = True  # until something happens
         if settled:
@@ -173,7 +174,7 @@ class DrivenJob:
     def _follow(self, changed: Sequence[StepState]) -> None:
         for step in changed:
             if step.n == self._round and step.state not in states.OPEN_STATES:
-                self._net.end(StepKey(step.task, step.node), step.state)
+                self._net.end(StepKey(step.task, step.node), step.state, step.reason)
 
     def _plan_next(self) -> None:
         """When the next pass is due by time alone."""

@@ -246,7 +246,8 @@ class JobDriver:
         now_s = self._clock.monotonic_s()
         if now_s - self._deleted_s > DELETE_EVERY_S:
             before = await self._stores.guard.cutoff(RETENTION)
-            if before is None or await self._stores.jobs.delete_old(before, DELETE_BATCH) < DELETE_BATCH:
+            jobs, parts = self._stores.jobs, self._stores.parts
+            if before is None or await jobs.delete_old(before, DELETE_BATCH, parts) < DELETE_BATCH:
                 self._deleted_s = now_s
 
     async def _release(self, owner: str) -> None:

@@ -1,4 +1,4 @@
-"""Has ordered commands signed on their way to the node: the stream holds the order and its seal, the node gets the signed order.
+"""Has ordered commands and tasks signed on their way to the node: the stream holds the order and its seal, the node gets the signed order.
 
 An order is signed when a server sends it, so the signature is always of the authority that the node trusts now. The text that is signed
 names the node, the order, the command and its times; the process on the node that starts the command verifies it.
@@ -14,9 +14,9 @@ from typing import Protocol
 import msgspec
 
 from precast.base.errors import DeniedError
-from precast.services.jobs.sealed_commands import SealedExecOrder
-from precast.wire.jobs.orders import EXEC, ExecOrder, SignedExecOrder
-from precast.wire.jobs.signed_orders import order_text
+from precast.services.jobs.sealed_commands import SealedExecOrder, SealedTaskOrder
+from precast.wire.jobs.orders import EXEC, TASK, ExecOrder, SignedExecOrder, SignedTaskOrder, TaskOrder
+from precast.wire.jobs.signed_orders import order_text, task_text
 
 log = logging.getLogger("precast.runs")
 
@@ -29,6 +29,9 @@ class OrderSigner(Protocol):
     ) -> str:
         """Return the signature of the order's text, in base64. Raises the signer's error."""
 
+    async def sign_task(self, order: TaskOrder, job: str, token: str, sealed_until: datetime, seal: bytes) -> str:
+        """As `sign_order`, of a task of a plan."""
+
 
 class OrderSignatures:
     """Prepares the orders of a node for sending."""
@@ -38,6 +41,8 @@ class OrderSignatures:
 
     async def prepare(self, node: str, kind: str, body: msgspec.Raw) -> msgspec.Raw:
         """Return the body to send: of a command the signed one, of other orders the same. Raises the signer's error, unless it refuses."""
+        if kind == TASK:
+            return await self._prepare_task(node, body)
         if kind != EXEC:
             return body
         sealed = msgspec.json.decode(body, type=SealedExecOrder)
@@ -53,4 +58,19 @@ class OrderSignatures:
         signed = SignedExecOrder(
             order.order, order.expires_at, order.timeout_s, order_text(order), signature, order.why
         )
+        return msgspec.Raw(msgspec.json.encode(signed))
+
+    async def _prepare_task(self, node: str, body: msgspec.Raw) -> msgspec.Raw:
+        sealed = msgspec.json.decode(body, type=SealedTaskOrder)
+        order = sealed.order
+        assert order.node == node, "an order is posted to its node"
+        signature = ""
+        if sealed.sealed_until is not None:
+            try:
+                signature = await self._signer.sign_task(
+                    order, sealed.job, sealed.token, sealed.sealed_until, sealed.seal
+                )
+            except DeniedError as error:
+                log.warning("the task %s is sent to %s without a signature: %s", order.order, node, error)
+        signed = SignedTaskOrder(order.order, order.expires_at, order.timeout_s, task_text(order), signature, order.why)
         return msgspec.Raw(msgspec.json.encode(signed))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from precast.services.jobs.results import AttemptResults, OrderReport
 from precast.store.engine.query import Transaction
 from precast.wire.jobs import orders
-from precast.wire.jobs.orders import Claim, ExecBegan, ExecEnded, ExecOutput, NotRun, OrderEnded
+from precast.wire.jobs.orders import Claim, ExecBegan, ExecEnded, ExecOutput, NotRun, OrderEnded, TaskEnded, TaskPhase
 from precast.wire.sessions import FactsWanted
 
 # The body of each kind of record. One handler stores all of them in order, because output counts only before the end of its command.
@@ -16,6 +16,8 @@ BODIES: dict[str, type[OrderReport]] = {
     orders.EXEC_OUTPUT: ExecOutput,
     orders.EXEC_ENDED: ExecEnded,
     orders.ORDER_ENDED: OrderEnded,
+    orders.TASK_PHASE: TaskPhase,
+    orders.TASK_ENDED: TaskEnded,
 }
 # Order records are stored after reports: a run that is given up has reported what it did.
 RANK = 1

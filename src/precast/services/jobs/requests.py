@@ -14,7 +14,8 @@ from precast.wire.jobs.views import JobLimits, NewExecJob, NewRunJob
 
 # Kinds of jobs. `release` releases the staged catalog of each node at its turn, and has it applied.
 APPLY, EXEC, FACTS, RESTART, REBOOT, RELEASE = "apply", "exec", "facts", "restart", "reboot", "release"
-# Runs, commands and actions have one task; plans will have many.
+PLAN = "plan"
+# Runs, commands and actions have one task; plans have many.
 ONLY_TASK = 1
 # A node ends a command that takes too long, and needs this time to report it.
 EXEC_GRACE_S = 30.0

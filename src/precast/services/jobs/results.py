@@ -10,13 +10,13 @@ import msgspec
 
 from precast.base.spans import visible
 from precast.services.jobs.grants import Grants, find_key
-from precast.services.jobs.requests import decode_request
+from precast.services.jobs.requests import PLAN, decode_request
 from precast.store.engine.query import Transaction
 from precast.store.jobs.attempts import AttemptKey, Attempts, Ending
 from precast.store.jobs.jobs import Jobs
 from precast.store.reports.reports import ReportUpdate, ResourceCounts, RunOutcome
 from precast.wire.jobs import states
-from precast.wire.jobs.orders import Claim, ExecBegan, ExecEnded, ExecOutput, NotRun, OrderEnded
+from precast.wire.jobs.orders import Claim, ExecBegan, ExecEnded, ExecOutput, NotRun, OrderEnded, TaskEnded, TaskPhase
 from precast.wire.jobs.views import StepResult
 from precast.wire.reports.records import RunBegan
 
@@ -29,7 +29,9 @@ NOT_RUN = {
     "aborted": states.ABORTED,
 }
 # What a node reports about an order, besides the reports of its runs.
-OrderReport = Claim | NotRun | ExecBegan | ExecOutput | ExecEnded | OrderEnded
+OrderReport = Claim | NotRun | ExecBegan | ExecOutput | ExecEnded | OrderEnded | TaskPhase | TaskEnded
+# Why a task has failed, by the phase in which it ended.
+_PHASES = {"pre-test": states.PRE_TEST, "task": states.NOT_SUCCESSFUL, "post-test": states.POST_TEST}
 
 
 class AttemptResults:
@@ -40,12 +42,18 @@ class AttemptResults:
 
     def update_from_reports(self, updates: Sequence[ReportUpdate]) -> Transaction[None]:
         """Follow the reports of runs that were ordered. Attempts are locked in a fixed order, so that two servers cannot deadlock."""
+        kinds: dict[str, str] = {}
         for update in sorted(updates, key=lambda update: (update.node, update.report)):
             assert update.began is not None, "every update of an ordered run has its beginning"
             key = find_key(update.node, update.began.order)
             if key is None:
                 continue
-            if update.finished is None or update.finished.state != "ended":
+            if key.job not in kinds:
+                job = yield from self._jobs.find(key.job)
+                kinds[key.job] = "" if job is None else job.kind
+            # A task that applies a catalog ends by its own record, after its tests.
+            is_over = update.finished is not None and update.finished.state == "ended" and kinds[key.job] != PLAN
+            if update.finished is None or not is_over:
                 # A node answers the order of a run that was broken off, or did not take place, with `not-run`; or it repeats the run.
                 yield from self._attempts.note_report(key, update.report)
             else:
@@ -71,6 +79,10 @@ class AttemptResults:
                 yield from self._grants.end(key, _end_of_command(report))
             case OrderEnded():
                 yield from self._grants.end(key, _end_of_order(report))
+            case TaskPhase():
+                yield from self._attempts.note_phase(key, report.phase, _clean(report.message or None))
+            case TaskEnded():
+                yield from self._grants.end(key, _end_of_task(report))
 
     def _end_of_run(self, key: AttemptKey, report: str, began: RunBegan, finished: RunOutcome) -> Transaction[Ending]:
         counts = finished.counted or ResourceCounts()
@@ -126,6 +138,14 @@ def _end_of_order(body: OrderEnded) -> Ending:
     reason = None if body.is_success else states.NOT_SUCCESSFUL
     result = StepResult(returned=body.result) if body.result else StepResult()
     return Ending(state, reason, _clean(body.message or None), None, _encode(result))
+
+
+def _end_of_task(body: TaskEnded) -> Ending:
+    result = StepResult(code=body.code, signal=body.signal, cut_bytes=body.cut_bytes, returned=body.result)
+    state = states.COMPLETED if body.is_success else states.FAILED
+    reason = None if body.is_success else _PHASES[body.phase]
+    message = body.message or ("it took too long and was ended" if body.is_overdue else None)
+    return Ending(state, reason, _clean(message), body.report[:200] or None, _encode(result))
 
 
 def _encode(result: StepResult) -> str:

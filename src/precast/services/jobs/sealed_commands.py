@@ -15,7 +15,7 @@ from precast.services.identity.signer.messages import MAX_ITEMS, Command, Creden
 from precast.services.identity.signer.verbs.commands import LONGEST
 from precast.services.jobs.requests import EXEC_GRACE_S, ONLY_TASK, JobRequest, explain, resolve_amount
 from precast.wire.jobs.order_ids import make_order_id
-from precast.wire.jobs.orders import ExecOrder
+from precast.wire.jobs.orders import ExecOrder, TaskOrder
 
 # Beyond the time that the job's own limits allow: servers may be down for a while and go on.
 SLACK = timedelta(hours=1)
@@ -43,6 +43,16 @@ class SealedExecOrder(msgspec.Struct, frozen=True):
     sealed_until: datetime
     seal: bytes
     action: str = ""  # whose standing seal it is
+
+
+class SealedTaskOrder(msgspec.Struct, frozen=True):
+    """An ordered task as the stream of its node holds it. Without a seal it needs none: it only applies catalogs and looks."""
+
+    order: TaskOrder
+    job: str
+    token: str = ""
+    sealed_until: datetime | None = None
+    seal: bytes = b""
 
 
 class SealedRequest(NamedTuple):

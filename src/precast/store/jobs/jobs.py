@@ -5,7 +5,7 @@ checked first in each of the driver's transactions. A job in which nothing moves
 has to look at it again. An event moves that time to now.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -20,6 +20,10 @@ from precast.store.jobs import queries as queries
 DUE_TOPIC = "job-due"
 MOVED_PREFIX = "job-moved."
 CHANGED_PREFIX = "job-changed."
+
+
+# Deletes what another table has of a job.
+DeletePart = Callable[[str], Transaction[None]]
 
 
 class JobRow(msgspec.Struct, frozen=True):
@@ -171,14 +175,16 @@ class Jobs:
 
     # Deleting
 
-    async def delete_old(self, before: datetime, limit: int) -> int:
-        """Delete up to `limit` jobs that ended before a time. Returns how many."""
-        return await self._database.write(_delete_old, before, limit)
+    async def delete_old(self, before: datetime, limit: int, parts: Sequence[DeletePart] = ()) -> int:
+        """Delete up to `limit` jobs that ended before a time, with what other tables have of them. Returns how many."""
+        return await self._database.write(_delete_old, before, limit, parts)
 
 
-def _delete_old(before: datetime, limit: int) -> Transaction[int]:
+def _delete_old(before: datetime, limit: int, parts: Sequence[DeletePart]) -> Transaction[int]:
     rows = yield queries.OLD(before_at=to_micros(before), limit=limit)
     for (job,) in rows:
+        for delete_part in parts:
+            yield from delete_part(job)
         yield queries.DELETE_OUTPUT(job=job)
         yield queries.DELETE_ATTEMPTS(job=job)
         yield queries.DELETE(job=job)

@@ -26,8 +26,8 @@ PRE_TEST, POST_TEST = "pre-test", "post-test"
 FAILED_UNSEEN = (UNREACHABLE, PURGED, REFUSED, ABORTED, DEADLOCK)
 # Reasons of SKIPPED.
 AWAY, HALTED, NOT_RELEASED = "away", "halted", "not-released"
-# Of tasks of plans: its condition is false, it was not chosen, what it waits for has failed.
-CONDITION, NOT_CHOSEN, DEP_FAILED = "condition", "not-chosen", "dep-failed"
+# Of tasks of plans: its condition is false, it was not chosen, it has nothing to do, what it waits for has failed.
+CONDITION, NOT_CHOSEN, NO_WORK, DEP_FAILED = "condition", "not-chosen", "no-work", "dep-failed"
 # Why an attempt is QUEUED, besides AWAY. Computed for views, and not stored. None: it may begin, and its node has not claimed it yet.
 TURN, LOCK = "turn", "lock"
 

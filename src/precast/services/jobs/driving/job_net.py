@@ -83,7 +83,7 @@ class JobNet:
         self._running[key] = t
         return key
 
-    def end(self, key: StepKey, state: str) -> None:
+    def end(self, key: StepKey, state: str, reason: str | None = None) -> None:
         """A step has ended in this state, whether it had its turn or not. What is known already changes nothing."""
         if key in self._ended or key not in self._numbers:
             return

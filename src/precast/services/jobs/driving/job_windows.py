@@ -40,7 +40,9 @@ class JobWindows:
         self._service, self._clock, self._nodes = service, clock, list(nodes)
         self._needs_s, self._is_overridden = request.limits.needs_s, request.overrides_window
         applied: ActionClass = "run-enforce" if request.mode == "enforce" else "run-noop"
-        self._class: ActionClass = _CLASSES.get(job.kind, applied)
+        # A plan whose tasks were sealed runs commands.
+        planned: ActionClass = "command" if job.kind == requests.PLAN and request.sealed_until else applied
+        self._class: ActionClass = _CLASSES.get(job.kind, planned)
         self._openings: dict[str, NodeOpenings] = {}
         self._asked_s = float("-inf")
 

@@ -22,7 +22,7 @@ class StepNet(Protocol):
     def start_next(self) -> StepKey | None:
         """Start the next step and return it; None if none may start now."""
 
-    def end(self, key: StepKey, state: str) -> None:
+    def end(self, key: StepKey, state: str, reason: str | None = None) -> None:
         """A step has ended in this state, whether it had its turn or not. What is known already changes nothing."""
 
     def postpone(self, key: StepKey) -> None:

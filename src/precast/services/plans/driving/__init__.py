@@ -1,0 +1,1 @@
+"""A run of a plan while a server drives it."""

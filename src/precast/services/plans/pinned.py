@@ -1,0 +1,52 @@
+"""What a run of a plan has pinned at its start: the plan, its nodes, what is left out and why, the catalogs.
+
+A resume uses exactly this, whatever has changed since; a rebase replaces it. The expansion is not stored: it is always the same for the
+same plan over the same nodes.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from precast.plans.expansion import expand
+from precast.plans.model import Expansion, InstanceKey, Plan, PlanNode
+from precast.wire.jobs.orders import Mode
+from precast.wire.plans.bodies import SubsetBody
+
+
+class SkippedTask(msgspec.Struct, frozen=True):
+    """Nodes on which a task does not run, and why: a reason of `wire.jobs.states`."""
+
+    task: int
+    reason: str
+    nodes: list[str]
+
+
+class PinnedPlan(msgspec.Struct, frozen=True):
+    """The document of a run. `catalogs` are versions by node: by entry point, and the released one by ""."""
+
+    plan: Plan
+    environment: str
+    nodes: list[PlanNode]
+    master: str = ""
+    subset: SubsetBody = SubsetBody()
+    parameters: dict[str, Any] = {}
+    mode: Mode = "enforce"
+    skipped: list[SkippedTask] = []
+    catalogs: dict[str, dict[str, str]] = {}
+
+    def encode(self) -> bytes:
+        return msgspec.json.encode(self)
+
+    def expand(self) -> Expansion:
+        """The expansion of the plan over its nodes. It has been checked when the run was started."""
+        return expand(self.plan, self.nodes)
+
+    def find_skipped(self) -> Mapping[InstanceKey, str]:
+        """The reason by instance, of those that do not run."""
+        return {InstanceKey(skipped.task, node): skipped.reason for skipped in self.skipped for node in skipped.nodes}
+
+
+def decode_pinned(document: bytes) -> PinnedPlan:
+    return msgspec.json.decode(document, type=PinnedPlan)

@@ -238,6 +238,7 @@ FOR_NODES = [
     "precast.api.nodes.policies",
     "precast.api.sessions.records",
     "precast.api.catalogs.catalogs",
+    "precast.api.plans.task_content",
 ]
 COMPILES = {"precast.services.compile.compiler", "precast.services.compile.workers", "precast.lang.compile"}
 

@@ -23,7 +23,7 @@ from precast.app.catalogs import (
     build_releases_api,
 )
 from precast.app.classification import build_classification
-from precast.app.environments import build_environment_components
+from precast.app.environments import build_environment_components, build_task_content_api
 from precast.app.jobs import build_action_meters, build_actions_api, build_job_meters, build_runs_api
 from precast.app.nodes import (
     build_fact_service,
@@ -176,6 +176,7 @@ class ApiRole:
         database, environments = self._database, build_environment_components(self._database, self._settings)
         routes.collect(environments.api)
         routes.collect(environments.hooks_api)
+        routes.collect(build_task_content_api(database, self._settings))
         routes.collect(build_catalogs_api(database, self._settings, self._signer))
         routes.collect(build_releases_api(database))
         routes.collect(build_approvals_api(database))

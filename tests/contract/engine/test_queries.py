@@ -187,6 +187,8 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "job_output": {"jobs"},
         "node_lock": {"jobs"},
         "attempt_wait": {"jobs"},
+        "task_content": {"task_content"},
+        "task_collection": {"task_content"},
         "action": {"actions"},
         "action_due": {"actions"},
         "action_node": {"actions"},

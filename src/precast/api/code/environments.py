@@ -1,13 +1,11 @@
 """Routes about environments and their content. A token that is limited to some environments opens the routes of these."""
 
-from collections.abc import AsyncIterator
-
 from aiohttp import web
 
 from precast.api.http import issues as api_issues
 from precast.api.http.ranges import send_content
 from precast.api.http.routes import ENVIRONMENT, OWN, Call, Content, person, route
-from precast.api.http.uploads import UploadPlaces, read_parts
+from precast.api.http.uploads import UploadPlaces, read_content
 from precast.base import digests
 from precast.services.code import issues
 from precast.services.code.content import ContentScope, ContentService
@@ -99,7 +97,7 @@ class EnvironmentsApi:
     async def receive(self, call: Call) -> ReceivedAnswer:
         check_name(call.path["environment"])
         async with self._uploads.place(call.actor):
-            return ReceivedAnswer(await self._content.receive(_parts(call.body), _scope(call)))
+            return ReceivedAnswer(await self._content.receive(read_content(call.body), _scope(call)))
 
     @route(
         "GET",
@@ -218,12 +216,3 @@ def _number(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 16):
         raise issues.BAD_VERSION_NUMBER.error(text=repr(text[:80]))
     return int(text)
-
-
-async def _parts(request: web.BaseRequest) -> AsyncIterator[bytes]:
-    """The parts of a request body as they are received. Raises InputError API-010 if the client stops sending."""
-    try:
-        async for part in read_parts(request.content):
-            yield part
-    except (web.RequestPayloadError, ConnectionError):
-        raise issues.CONTENT_INCOMPLETE.error(reason="the connection ended") from None

@@ -10,7 +10,10 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
+from aiohttp import web
+
 from precast.api.http import issues
+from precast.services.code import issues as code_issues
 
 # How many uploads of one caller are received at the same time; `precast env deploy` uses four.
 PLACES = 8
@@ -70,6 +73,15 @@ async def read_parts(body: BodyStream, monotonic_s: Callable[[], float] = time.m
             return
         left_s = min(left_s + len(part) / MIN_BYTES_PER_S, ALLOWANCE_S)
         yield part
+
+
+async def read_content(request: web.BaseRequest) -> AsyncIterator[bytes]:
+    """The parts of a request body that is content. Raises as `read_parts` does, InputError ENV-012 if the connection ends."""
+    try:
+        async for part in read_parts(request.content):
+            yield part
+    except (web.RequestPayloadError, ConnectionError):
+        raise code_issues.CONTENT_INCOMPLETE.error(reason="the connection ended") from None
 
 
 def _too_slow() -> Exception:

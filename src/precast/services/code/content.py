@@ -1,18 +1,16 @@
 """Uploaded content: received in bounded memory, stored once for each digest, deleted when nothing refers to it.
 
-Content larger than a chunk is first written to an unnamed temporary file: only content whose digest was verified enters the database,
-so no client can store wrong content under a digest. The temporary file disappears with its process.
+Content larger than a chunk is spooled: only content whose digest was verified enters the database.
 """
 
-import hashlib
-import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from precast.base import digests
 from precast.services.code import issues
+from precast.services.code.spooled_content import CHUNK_BATCH, spooled, store_file
 from precast.store.code.blobs import CHUNK_BYTES, Blobs
 from precast.store.code.environments import Environments
 from precast.store.code.uploads import Uploads
@@ -22,8 +20,6 @@ from precast.wire.code.content_frames import FrameHeader, FrameReader, Truncated
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_DIGESTS = 2_000
-# Chunks in one transaction: few enough that other writers do not wait long.
-CHUNK_BATCH = 4
 # Small contents in one transaction.
 SMALL_BATCH = 200
 
@@ -130,30 +126,10 @@ class ContentService:
         yield from self._uploaded.add(scope.environment, list(contents), self._database.clock.now())
 
     async def _receive_large(self, head: FrameHeader, parts: AsyncIterator[bytes], scope: ContentScope) -> None:
-        try:
-            with tempfile.TemporaryFile(dir=self._spool) as file:
-                digest = hashlib.sha256()
-                async for part in parts:
-                    digest.update(part)
-                    file.write(part)
-                if digest.hexdigest() != head.digest:
-                    raise issues.WRONG_CONTENT.error(digest=head.digest)
-                await self._store(head, file, scope)
-        except OSError as error:
-            raise issues.NO_DISK_SPACE.error(place=self._spool, reason=error.strerror or error) from None
-
-    async def _store(self, head: FrameHeader, file: IO[bytes], scope: ContentScope) -> None:
-        if not await self._database.write(self._find_missing, [head.digest], scope):
-            return
-        file.seek(0)
-        await self._database.write(self._blobs.begin, head.digest, head.size)
-        count = 0
-        while chunks := [chunk for _ in range(CHUNK_BATCH) if (chunk := file.read(CHUNK_BYTES))]:
-            await self._database.write(self._blobs.add_chunks, head.digest, count, chunks)
-            count += len(chunks)
-        if not await self._database.write(self._blobs.finish, head.digest, count):
-            raise issues.CONTENT_INCOMPLETE.error(reason="a part of it was deleted as unreferenced in the meantime")
-        await self._database.write(self._record_upload, head.digest, scope)
+        async with spooled(parts, head.digest, self._spool) as file:
+            if await self._database.write(self._find_missing, [head.digest], scope):
+                await store_file(self._database, self._blobs, head.digest, head.size, file)
+                await self._database.write(self._record_upload, head.digest, scope)
 
     def _record_upload(self, digest: str, scope: ContentScope) -> Transaction[None]:
         yield from self._blobs.touch([digest], self._database.clock.now() - GRACE / 2)

@@ -1,0 +1,1 @@
+"""Routes about plans, and about the content of their tasks."""

@@ -1,0 +1,1 @@
+"""Plans: graphs of tasks over nodes, which run as jobs."""

@@ -1,0 +1,1 @@
+"""Stored state of plans that jobs do not have: the content of their tasks."""

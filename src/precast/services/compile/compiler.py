@@ -12,9 +12,9 @@ import msgspec
 from precast.base import canonical, digests
 from precast.base.errors import PrecastError
 from precast.base.ids import Ids
-from precast.services.compile.decider import Branch
 from precast.services.compile.inputs import NodeInput, NodeInputs, node_data
 from precast.services.compile.messages import Compiled
+from precast.services.compile.walks import Branch
 from precast.services.compile.workers import Version, Workers
 from precast.services.queue_worker import LostClaim, run_worker
 from precast.services.traces.cache import FailedWalk, TraceCache

@@ -5,26 +5,20 @@ of one kind wait for one compile. When the tree has grown, each of them is decid
 This module compiles nothing, and no catalog is served before it is released: by an operator, or by the environment's policy.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
-import msgspec
-
-from precast.base import canonical, digests
+from precast.base import canonical
 from precast.base.errors import PrecastError
-from precast.catalog.skeleton import find_hole_values
-from precast.lang.inputs import ABSENT
-from precast.lang.node_answers import NodeData
 from precast.services.catalogs.release_policy import ReleasePolicy
 from precast.services.catalogs.skeletons import Skeletons
 from precast.services.compile.changes import ChangeReasons
-from precast.services.compile.inputs import NodeInput, NodeInputs, node_data
+from precast.services.compile.inputs import NodeInput, NodeInputs
+from precast.services.compile.walks import Branch, CatalogWalks, DecisionOutcome
 from precast.services.queue_worker import LostClaim, run_worker
-from precast.services.traces.cache import FailedWalk, TraceCache
-from precast.services.traces.walker import MissingBranch, ReachedLeaf
+from precast.services.traces.cache import TraceCache
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
 from precast.store.catalogs.catalogs import Catalogs
-from precast.store.catalogs.staged import CatalogChange, StagedCatalog
+from precast.store.catalogs.staged import CatalogChange
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.facts.views import find_digests
@@ -36,28 +30,6 @@ LEASE_S = 30.0
 BATCH = 64
 # Nodes of an environment whose decisions are requested in one transaction.
 PAGE = 500
-
-
-class Branch(msgspec.Struct, frozen=True):
-    """A missing branch of an environment's trace tree: the payload of a requested compile."""
-
-    environment: str
-    chain: str
-    position: int
-    answer: str
-
-    @property
-    def key(self) -> str:
-        return digests.of_value(self)
-
-
-class DecisionOutcome(NamedTuple):
-    """The outcome for a batch of nodes: staged, waiting at a branch, nothing because the node has no code or no facts, or an error."""
-
-    staged: tuple[StagedCatalog, ...]
-    waiting: tuple[tuple[str, Branch], ...]
-    idle: tuple[str, ...]
-    failed: Mapping[str, PrecastError]
 
 
 class PrunedChains(Exception):
@@ -84,7 +56,7 @@ class DecisionService:
     ) -> None:
         self._database, self._inputs, self._trace_cache, self._traces = database, inputs, trace_cache, traces
         self._catalogs, self._work, self._reasons, self._policy = catalogs, work, reasons, policy
-        self._skeletons = Skeletons(catalogs.documents)
+        self._walks = CatalogWalks(database.clock, trace_cache, Skeletons(catalogs.documents))
 
     async def run(self, owner: str) -> None:
         """Work off decisions until cancelled. Cancelling is safe: another worker claims the items when the lease ends."""
@@ -111,34 +83,8 @@ class DecisionService:
         return len(claims)
 
     async def decide(self, node_inputs: Sequence[NodeInput]) -> DecisionOutcome:
-        """Walk these nodes through the trees of their versions. Writes nothing. An error concerns only the nodes of one environment."""
-        groups: dict[tuple[str, str], list[NodeInput]] = {}
-        idle = []
-        for node_input in node_inputs:
-            if node_input.version is None or node_input.facts_digest is None:
-                idle.append(node_input.node)
-            else:
-                groups.setdefault((node_input.environment, node_input.version), []).append(node_input)
-        staged: list[StagedCatalog] = []
-        waiting: list[tuple[str, Branch]] = []
-        failed: dict[str, PrecastError] = {}
-        for (environment, version), members in sorted(groups.items()):
-            data = [node_data(member) for member in members]
-            try:
-                tree = await self._trace_cache.tree(environment, version)
-                walks = await self._trace_cache.walk(tree, data)
-            except PrecastError as error:
-                failed |= dict.fromkeys((member.node for member in members), error)
-                continue
-            for member, node, walk in zip(members, data, walks, strict=True):
-                match walk:
-                    case MissingBranch(branch_point):
-                        waiting.append((member.node, Branch(environment, *branch_point)))
-                    case FailedWalk(reason):
-                        failed[member.node] = reason
-                    case ReachedLeaf():
-                        staged.append(await self._stage(member, node, walk))
-        return DecisionOutcome(tuple(staged), tuple(waiting), tuple(idle), failed)
+        """Find the catalogs of these nodes. Writes nothing."""
+        return await self._walks.decide(node_inputs)
 
     async def _decide_claimed(self, claims: Sequence[Claim]) -> None:
         try:
@@ -167,31 +113,6 @@ class DecisionService:
     async def _fail(self, failures: Iterable[tuple[Claim, PrecastError]]) -> None:
         for claim, error in failures:
             await self._work.fail(claim, f"{error.message} [{error.code}]")
-
-    async def _stage(self, node_input: NodeInput, node: NodeData, reached: ReachedLeaf) -> StagedCatalog:
-        assert node_input.version is not None, "only nodes with a version are walked"
-        assert node_input.facts_digest is not None, "only nodes with facts are walked"
-        now = self._database.clock.now()
-        chain = reached.path[-1][0]
-        digest, fill = None, "[]"
-        if reached.leaf.catalog is not None:
-            skeleton = await self._skeletons.read(reached.leaf.catalog)
-            values = find_hole_values(skeleton.holes, lambda root, path: _value(node, root, path))
-            digest = skeleton.digest if not values else digests.of_bytes(skeleton.fill(values))
-            fill = canonical.encode([[list(hole), value] for hole, value in values.items()]).decode()
-        return StagedCatalog(
-            node_input.node,
-            node_input.environment,
-            node_input.version,
-            node_input.facts_digest,
-            chain,
-            reached.leaf.catalog,
-            digest,
-            fill,
-            now,
-            now,
-            len(reached.leaf.problems),
-        )
 
     def _store(
         self,
@@ -250,8 +171,3 @@ class DecisionService:
         nodes = yield from self._inputs.of_environment(environment, after, PAGE)
         yield from self._work.enqueue_items(DECIDE.name, [ItemRequest(node) for node in nodes])
         return nodes[-1] if len(nodes) == PAGE else None
-
-
-def _value(node: NodeData, root: str, path: tuple[str | int, ...]) -> object:
-    value = node.find(root, path)
-    return None if value is ABSENT else value

@@ -72,6 +72,17 @@ class StepState(NamedTuple):
     late: str | None = None  # the state that a result after the deadline has
 
 
+class TaskCount(NamedTuple):
+    """How many steps of a task are in a state."""
+
+    task: int
+    state: str
+    reason: str | None
+    phase: str | None
+    has_turn: bool
+    steps: int
+
+
 class OutputRow(NamedTuple):
     """Lines of a node's command, as JSON."""
 
@@ -176,6 +187,27 @@ class Attempts:
     def count(self, job: str) -> Transaction[dict[tuple[str, str], int]]:
         """Count the steps by state and reason."""
         return {(state, reason): count for state, reason, count in (yield queries.COUNTS(job=job))}
+
+    def count_by_task(self, job: str) -> Transaction[list[TaskCount]]:
+        """Count the steps of each task by state."""
+        rows = yield queries.COUNTS_BY_TASK(job=job)
+        return [
+            TaskCount(task, state, reason, phase, bool(turn), count) for task, state, reason, phase, turn, count in rows
+        ]
+
+    def list_failures(self, job: str, limit: int) -> Transaction[list[AttemptRow]]:
+        """List the steps that have failed, the earliest first."""
+        return [_attempt(row) for row in (yield queries.FAILURES(job=job, limit=limit))]
+
+    def count_skipped(self, job: str, reason: str) -> Transaction[dict[str, int]]:
+        """Count the steps that were skipped for a reason, by message."""
+        rows = yield queries.SKIPPED_BY_MESSAGE(job=job, reason=reason)
+        return {message or "": count for message, count in rows}
+
+    def find_step(self, job: str, task: int, node: str) -> Transaction[AttemptRow | None]:
+        """The newest attempt of a step."""
+        rows = yield queries.STEP(job=job, task=task, node=node)
+        return _attempt(rows[0]) if rows else None
 
     def list_states(self, job: str) -> Transaction[list[StepState]]:
         """List all steps in the order of their turns."""
@@ -378,6 +410,10 @@ class Attempts:
         return int(count)
 
     # Nodes
+
+    def list_jobs_begun_on(self, node: str) -> Transaction[list[str]]:
+        """List the jobs of which a node has an attempt that is its turn, or that it has picked up."""
+        return sorted(job for (job,) in (yield queries.BEGUN_OF_NODE(node=node)))
 
     def list_jobs_waiting_for(self, nodes: Sequence[str]) -> Transaction[list[str]]:
         """List the jobs that have queued attempts on any of these nodes."""

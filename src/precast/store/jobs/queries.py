@@ -145,6 +145,38 @@ COUNTS = Query(
     GROUP BY state, coalesce(reason, '')
     """,
 )
+COUNTS_BY_TASK = Query(
+    "jobs.counts_by_task",
+    """
+    SELECT task, state, reason, phase, CASE WHEN ordered_at IS NULL THEN 0 ELSE 1 END, count(*)
+    FROM attempt WHERE job = :job AND is_newest = 1
+    GROUP BY task, state, reason, phase, CASE WHEN ordered_at IS NULL THEN 0 ELSE 1 END
+    """,
+)
+FAILURES = Query(
+    "jobs.failures",
+    """
+    -- The newest attempts that have failed.
+    SELECT task, node, n, batch, state, reason, number, queued_at, ordered_at, claimed_at, picked_at, ended_at, late,
+        report, message, result, tries, phase
+    FROM attempt WHERE job = :job AND is_newest = 1 AND state IN ('FAILED', 'EXPIRED') ORDER BY ended_at, node, task LIMIT :limit
+    """,
+)
+SKIPPED_BY_MESSAGE = Query(
+    "jobs.skipped_by_message",
+    """
+    SELECT message, count(*) FROM attempt
+    WHERE job = :job AND is_newest = 1 AND state = 'SKIPPED' AND reason = :reason GROUP BY message
+    """,
+)
+STEP = Query(
+    "jobs.step",
+    """
+    SELECT task, node, n, batch, state, reason, number, queued_at, ordered_at, claimed_at, picked_at, ended_at, late,
+        report, message, result, tries, phase
+    FROM attempt WHERE job = :job AND task = :task AND node = :node AND is_newest = 1
+    """,
+)
 STATES = Query(
     "jobs.states",
     """
@@ -364,6 +396,13 @@ NUMBER = batch(
     UPDATE attempt SET number = input.change FROM input
     WHERE attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
         AND attempt.number IS NULL
+    """,
+)
+BEGUN_OF_NODE = Query(
+    "jobs.begun_of_node",
+    """
+    SELECT DISTINCT job FROM attempt
+    WHERE node = :node AND state IN ('QUEUED', 'PICKED_UP') AND (state = 'PICKED_UP' OR ordered_at IS NOT NULL)
     """,
 )
 OPEN_OF_NODES = Query(

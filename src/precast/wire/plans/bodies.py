@@ -137,6 +137,7 @@ class PlanRunView(msgspec.Struct, frozen=True):
 class InstanceView(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="what", tag="instance"):
     """A task on a node."""
 
+    key: str  # its place in lists: `NODE:NUMBER`
     number: int
     task: str
     node: str

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from precast.plans.collection import COLLECTED
 from precast.plans.model import Expansion, InstanceKey, PlanTask
 from precast.services.jobs.driving.job_net import StepKey
 from precast.services.jobs.driving.work import JobWork, SettledStep
@@ -121,7 +122,8 @@ class PlanWork:
         program, task = parse_program(text), self._task(key.task)
         inputs = yield from self._inputs.find(task, key.node)
         if isinstance(program.work, CopyWork):
-            yield from self._allow_copies(key, task, inputs)
+            inputs[COLLECTED] = (inputs.get(COLLECTED) or {}).get(self._pinned.master)
+            yield from self._allow_copies(key, inputs[COLLECTED])
         order = TaskOrder(
             key.node,
             make_order_id(key.job, key.task, key.n),
@@ -144,9 +146,8 @@ class PlanWork:
             self._programs[key.task] = {node: row.program for row in rows for node in row.nodes}
         return self._programs[key.task][key.node]
 
-    def _allow_copies(self, key: AttemptKey, task: PlanTask, inputs: dict[str, object]) -> Transaction[None]:
-        """Let a node read the files that the master has collected for it."""
-        collected = inputs.get("collected")
+    def _allow_copies(self, key: AttemptKey, collected: object) -> Transaction[None]:
+        """Let a node read the files that the master has collected."""
         files = collected.values() if isinstance(collected, dict) else ()
         found = sorted(
             {file["digest"] for file in files if isinstance(file, dict) and isinstance(file.get("digest"), str)}

@@ -1,0 +1,39 @@
+"""The messages between a server and the child process that loads, expands and checks a plan."""
+
+from typing import Any
+
+import msgspec
+
+from precast.plans.model import Plan, PlanNode, PlanProblem
+from precast.services.plans.pinned import SkippedTask
+from precast.wire.plans.bodies import SubsetBody
+
+
+class SourceText(msgspec.Struct, frozen=True):
+    """A file of a plan."""
+
+    path: str
+    text: str
+
+
+class PlanningRequest(msgspec.Struct, frozen=True):
+    """A plan over nodes. `others` are the plans that it may include, by name."""
+
+    name: str
+    texts: list[SourceText]
+    nodes: list[PlanNode]
+    given: dict[str, Any]
+    subset: SubsetBody
+    others: dict[str, list[SourceText]] = {}
+
+
+class PlanningAnswer(msgspec.Struct, frozen=True):
+    """The plan, with all its problems; a plan with errors may be incomplete or missing. `instances` do not count stages."""
+
+    plan: Plan | None
+    errors: list[PlanProblem]
+    warnings: list[PlanProblem]
+    parameters: dict[str, Any] = {}
+    placed: list[list[str]] = []  # the nodes of each task
+    not_chosen: list[SkippedTask] = []
+    instances: int = 0

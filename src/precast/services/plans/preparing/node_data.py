@@ -1,0 +1,73 @@
+"""The nodes of a plan as it sees them: their roles and tags, and the data that conditions and expressions read.
+
+Roles and tags come from the classification of a node and from its certificate, never from its facts: facts are the node's claims. An
+expression may read facts.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from precast.plans.model import PlanNode
+from precast.services.compile.inputs import NodeInput, NodeInputs, node_data
+from precast.store.engine.database import Database
+from precast.store.nodes.nodes import ROLE_EXTENSION
+
+# Nodes whose data is read in one transaction.
+PAGE = 100
+# Parameters of a node that list its roles and its tags, besides its role.
+ROLES, TAGS = "roles", "tags"
+
+
+class NodesOfPlan(NamedTuple):
+    """The nodes, and the data of each."""
+
+    nodes: list[PlanNode]
+    data: Mapping[str, dict[str, Any]]
+
+
+class PlanNodes:
+    """Reads the nodes of plans; holds no state between calls."""
+
+    def __init__(self, database: Database, inputs: NodeInputs) -> None:
+        self._database, self._inputs = database, inputs
+
+    async def read(self, names: Sequence[str], master: str) -> NodesOfPlan:
+        """Read nodes in the order of their names."""
+        found: list[NodeInput] = []
+        for start in range(0, len(names), PAGE):
+            page = sorted(names)[start : start + PAGE]
+            found += await self._database.read(lambda page=page: self._inputs.read(page, also_without_code=True))
+        nodes = [make_node(node, master) for node in found]
+        return NodesOfPlan(nodes, {node.node: make_data(node, nodes) for node in found})
+
+
+def make_node(node: NodeInput, master: str) -> PlanNode:
+    vouched = node.vouched
+    role = vouched.role or vouched.extensions.get(ROLE_EXTENSION)
+    roles = [role] if role else []
+    roles += [name for name in _names(vouched.parameters.get(ROLES)) if name not in roles]
+    tags = [name for name in _names(vouched.parameters.get(TAGS)) if name not in roles]
+    return PlanNode(node.node, tuple(roles), tuple([*tags, *sorted(vouched.classes)]), node.node == master)
+
+
+def make_data(node: NodeInput, nodes: Sequence[PlanNode]) -> dict[str, Any]:
+    """The data of a node: its parameters, and beside them what is known of it and of the other nodes."""
+    known = node_data(node)
+    network = {"nodes": {other.name: {"name": other.name, "node_roles": list(other.roles)} for other in nodes}}
+    own = next(other for other in nodes if other.name == node.node)
+    return {
+        "network_metadata": network,
+        **node.vouched.parameters,
+        "uid": node.node,
+        "name": node.node,
+        "roles": list(own.roles),
+        "tags": list(own.tags),
+        "classes": node.vouched.classes,
+        "environment": node.environment,
+        "facts": node.facts,
+        "trusted": known.trusted,
+    }
+
+
+def _names(value: object) -> Iterable[str]:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []

@@ -1,0 +1,145 @@
+"""Runs of plans as people see them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from precast.plans.model import PlanProblem, PlanTask
+from precast.services.jobs.views import view_job
+from precast.services.plans.pinned import PinnedPlan
+from precast.store.jobs.attempts import AttemptRow, TaskCount
+from precast.store.jobs.jobs import JobRow
+from precast.store.plans.runs import ApprovalRow
+from precast.wire.jobs import states as job_states
+from precast.wire.jobs.programs import Phase
+from precast.wire.jobs.views import StepResult
+from precast.wire.plans import states
+from precast.wire.plans.bodies import (
+    ApprovalView,
+    DocumentNode,
+    FailureView,
+    InstanceView,
+    PlanDocument,
+    PlanRunView,
+    ProblemView,
+    TaskSummary,
+)
+
+
+class RunParts:
+    """Everything that the view of a run shows."""
+
+    def __init__(
+        self,
+        job: JobRow,
+        digest: str,
+        pinned: PinnedPlan,
+        counts: Sequence[TaskCount],
+        approvals: Sequence[ApprovalRow],
+        failures: Sequence[AttemptRow],
+        followers: Mapping[str, int],
+    ) -> None:
+        self.job, self.digest, self.pinned, self.counts = job, digest, pinned, counts
+        self.approvals, self.failures, self.followers = approvals, failures, followers
+
+
+def view_run(parts: RunParts) -> PlanRunView:
+    tasks = parts.pinned.plan.tasks
+    by_task: dict[int, dict[str, int]] = {}
+    totals: dict[str, int] = {}
+    by_state: dict[tuple[str, str], int] = {}
+    for row in parts.counts:
+        state = states.state_of(row.state, row.reason, row.phase, has_turn=row.has_turn)
+        counts = by_task.setdefault(row.task, {})
+        counts[state] = counts.get(state, 0) + row.steps
+        totals[state] = totals.get(state, 0) + row.steps
+        key = row.state, row.reason or ""
+        by_state[key] = by_state.get(key, 0) + row.steps
+    return PlanRunView(
+        run=view_job(parts.job, by_state),
+        plan=parts.pinned.plan.name,
+        digest=parts.digest,
+        nodes=[node.name for node in parts.pinned.nodes],
+        counts=_in_order(totals),
+        tasks=[
+            TaskSummary(number, task.id, task.type, _in_order(by_task[number]))
+            for number, task in enumerate(tasks, start=1)
+            if number in by_task
+        ],
+        approvals=list(_view_approvals(tasks, by_task, parts.approvals)),
+        failures=[_view_failure(tasks, failure, parts.followers) for failure in parts.failures],
+        parameters=parts.pinned.parameters,
+    )
+
+
+def view_instance(tasks: Sequence[PlanTask], attempt: AttemptRow) -> InstanceView:
+    has_turn = attempt.ordered_at is not None
+    state = states.state_of(attempt.state, attempt.reason, attempt.phase, has_turn=has_turn)
+    is_follower = state == states.DEP_FAILED
+    return InstanceView(
+        key=f"{attempt.node}:{attempt.task}",
+        number=attempt.task,
+        task=tasks[attempt.task - 1].id,
+        node=attempt.node,
+        state=state,
+        attempt=attempt.n,
+        reason=attempt.reason,
+        phase=_phase(attempt),
+        message=None if is_follower else attempt.message,
+        cause=attempt.message if is_follower else None,
+        queued_at=attempt.queued_at,
+        picked_up_at=attempt.picked_at,
+        ended_at=attempt.ended_at,
+        late=attempt.late,
+        report=attempt.report,
+        result=None if attempt.result is None else msgspec.json.decode(attempt.result, type=StepResult),
+    )
+
+
+def view_problem(problem: PlanProblem) -> ProblemView:
+    at = problem.at
+    place = ("", 0, 0) if at is None else (at.file, at.line, at.column)
+    return ProblemView(*place, problem.code, problem.text, problem.hint)
+
+
+def view_document(digest: str, pinned: PinnedPlan) -> PlanDocument:
+    return PlanDocument(
+        msgspec.json.encode(pinned.plan).decode(),
+        digest,
+        [DocumentNode(node.name, list(node.roles), list(node.tags), node.is_master) for node in pinned.nodes],
+        pinned.subset,
+        pinned.catalogs,
+    )
+
+
+def _view_approvals(
+    tasks: Sequence[PlanTask], by_task: Mapping[int, Mapping[str, int]], approvals: Sequence[ApprovalRow]
+) -> Iterable[ApprovalView]:
+    given = {approval.task: approval for approval in approvals}
+    for number, task in enumerate(tasks, start=1):
+        if not task.approval or number not in by_task:
+            continue
+        approval = given.get(number)
+        is_due = approval is None and bool(by_task[number].get(states.PENDING))
+        yield ApprovalView(
+            task.id, task.approval, is_due, approval.by if approval else None, approval.at if approval else None
+        )
+
+
+def _view_failure(tasks: Sequence[PlanTask], attempt: AttemptRow, followers: Mapping[str, int]) -> FailureView:
+    task = tasks[attempt.task - 1].id
+    reason = attempt.reason or attempt.state
+    count = followers.get(f"{task} on {attempt.node}", 0)
+    return FailureView(task, attempt.node, reason, attempt.message, _phase(attempt), count)
+
+
+def _phase(attempt: AttemptRow) -> Phase | None:
+    if attempt.reason == job_states.PRE_TEST:
+        return "pre-test"
+    if attempt.reason == job_states.POST_TEST:
+        return "post-test"
+    return attempt.phase if attempt.phase in ("pre-test", "task", "post-test") else None  # type: ignore[return-value]
+
+
+def _in_order(counts: Mapping[str, int]) -> dict[str, int]:
+    return {state: counts[state] for state in states.ORDER if state in counts}

@@ -7,10 +7,13 @@ looks the same.
 """
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import NamedTuple, Protocol
 
 SWEEPS = 8
+ROW_SWEEPS = 24
+# How much a link matters for the rows of its ends: between nodes, to a bend, between bends.
+STRAIGHT = (1.0, 2.0, 8.0)
 # Kinds of links that are exceptions and do not decide the columns.
 ASIDE = ("failure", "skip")
 
@@ -51,20 +54,26 @@ def lay_out(
     gap_x: float,
     gap_y: float,
     loose: Collection[int] = (),
+    most: int | None = None,
+    merges: bool = False,
 ) -> Layout:
-    """Place nodes of these widths and heights so that none overlap.
+    """Place nodes of these widths and heights so that none overlap, at most `most` of them in a column.
 
-    Loose nodes, and links for failures and skips, do not influence the columns of the others.
+    Loose nodes, and links for failures and skips, do not influence the columns of the others. With `merges`, links of one kind with one
+    target share their bends, as roads that join.
     """
     firm = [link for link in links if link.kind not in ASIDE and link.source not in loose and link.target not in loose]
-    column = _columns(len(sizes), _forward(len(sizes), firm))
+    column = _columns(len(sizes), _forward(len(sizes), firm), most)
     _place_loose(column, links, loose, {node for link in firm for node in (link.source, link.target)})
     edges = [
         (link.source, link.target) if column[link.source] <= column[link.target] else (link.target, link.source)
         for link in links
     ]
     grid = _Grid(sizes, column)
-    chains = [grid.chain(source, target) for source, target in edges]
+    chains = [
+        grid.chain(source, target, (link.kind, target) if merges and source == link.source else None)
+        for link, (source, target) in zip(links, edges, strict=True)
+    ]
     grid.sort()
     points, width, height = grid.place(gap_x, gap_y)
     widths = grid.widths()
@@ -105,8 +114,11 @@ def _forward(count: int, links: Sequence[Arrow]) -> list[tuple[int, int]]:
     return edges
 
 
-def _columns(count: int, edges: list[tuple[int, int]]) -> list[int]:
-    """A node is one column behind its last predecessor; a node without predecessors is right before its first successor."""
+def _columns(count: int, edges: list[tuple[int, int]], most: int | None) -> list[int]:
+    """A node is one column behind its last predecessor; a node without predecessors is right before its first successor.
+
+    Where a column is full, a node goes to the next one.
+    """
     before: list[list[int]] = [[] for _ in range(count)]
     after: list[list[int]] = [[] for _ in range(count)]
     for source, target in edges:
@@ -116,7 +128,11 @@ def _columns(count: int, edges: list[tuple[int, int]]) -> list[int]:
     column = [0] * count
     left = [len(nodes) for nodes in before]
     ready = [node for node in range(count) if not left[node]]
+    filled = [0] * count  # by column; there are never more columns than nodes
     for node in ready:
+        while most is not None and before[node] and filled[column[node]] >= most:
+            column[node] += 1
+        filled[column[node]] += 1
         for target in after[node]:
             column[target] = max(column[target], column[node] + 1)
             left[target] -= 1
@@ -130,12 +146,12 @@ def _columns(count: int, edges: list[tuple[int, int]]) -> list[int]:
 
 def _place_loose(column: list[int], links: Sequence[Arrow], loose: Collection[int], firm: set[int]) -> None:
     """Put each loose node before its first neighbour, and nodes that only failures or skips reach behind their last predecessor."""
-    for node in range(len(column)):
+    for node in sorted({*loose, *range(len(column))} - (firm - {*loose})):
         before = [column[link.source] for link in links if link.target == node]
         after = [column[link.target] for link in links if link.source == node]
         if node in loose:
             column[node] = min([*before, *after], default=1) - 1
-        elif node not in firm and before:
+        elif before:
             column[node] = max(before) + 1
     least = min(column, default=0)
     column[:] = [place - least for place in column]
@@ -146,28 +162,38 @@ class _Grid:
 
     def __init__(self, sizes: Sequence[tuple[float, float]], column: list[int]) -> None:
         self._sizes = list(sizes)
+        self._real = len(sizes)
         self._column = column
         self._columns: list[list[int]] = [[] for _ in range(max(column, default=-1) + 1)]
         for node, place in enumerate(column):
             self._columns[place].append(node)
         self._before: list[list[int]] = [[] for _ in sizes]
         self._after: list[list[int]] = [[] for _ in sizes]
+        self._shared: dict[tuple[Hashable, int], int] = {}
+        self._pairs: set[tuple[int, int]] = set()
 
-    def chain(self, source: int, target: int) -> list[int]:
-        """Source, a bend in each column between, target."""
-        chain = [source]
-        for place in range(self._column[source] + 1, self._column[target]):
-            chain.append(len(self._sizes))
-            self._columns[place].append(len(self._sizes))
-            self._column.append(place)
-            self._sizes.append((0.0, 0.0))
-            self._before.append([])
-            self._after.append([])
-        chain.append(target)
+    def chain(self, source: int, target: int, road: Hashable = None) -> list[int]:
+        """Source, a bend in each column between, target. Chains of the same road share their bends."""
+        between = range(self._column[source] + 1, self._column[target])
+        chain = [source, *(self._bend(place, road) for place in between), target]
         for before, after in itertools.pairwise(chain):
-            self._after[before].append(after)
-            self._before[after].append(before)
+            if road is None or (before, after) not in self._pairs:
+                self._pairs.add((before, after))
+                self._after[before].append(after)
+                self._before[after].append(before)
         return chain
+
+    def _bend(self, place: int, road: Hashable) -> int:
+        bend = self._shared.get((road, place)) if road is not None else None
+        if bend is not None:
+            return bend
+        bend = self._shared[road, place] = len(self._sizes)
+        self._columns[place].append(bend)
+        self._column.append(place)
+        self._sizes.append((0.0, 0.0))
+        self._before.append([])
+        self._after.append([])
+        return bend
 
     def sort(self) -> None:
         """Order each column by the mean position of its neighbours in the column before, then after, and so on."""
@@ -201,30 +227,46 @@ class _Grid:
         return [widest[place] for place in self._column]
 
     def _rows(self, gap_y: float) -> dict[int, float]:
-        """Vertical positions: nodes are stacked first, then each moves towards its neighbours as far as the order allows."""
+        """Vertical positions: nodes are stacked first, then each moves towards its neighbours as far as the order allows.
+
+        A sweep over a column finds the positions in which the squared lengths of its links are least, so the sweeps converge.
+        """
         rows: dict[int, float] = {}
         for nodes in self._columns:
-            rows.update(zip(nodes, self._stack(nodes, [0.0] * len(nodes), gap_y), strict=True))
-        for sweep in range(SWEEPS):
+            rows.update(zip(nodes, self._stack(nodes, [(0.0, 1.0)] * len(nodes), gap_y), strict=True))
+        for sweep in range(ROW_SWEEPS):
             for nodes in self._columns if sweep % 2 == 0 else reversed(self._columns):
-                wanted = [
-                    _mean([rows[neighbour] for neighbour in (*self._before[node], *self._after[node])], rows[node])
-                    for node in nodes
-                ]
+                wanted = [self._pull(node, rows) for node in nodes]
                 rows.update(zip(nodes, self._stack(nodes, wanted, gap_y), strict=True))
         return rows
 
-    def _stack(self, nodes: list[int], wanted: list[float], gap_y: float) -> list[float]:
-        """Positions near the wanted ones that keep order and distance: the mean of pushing down from the top and up from the bottom."""
-        distance = [
-            (self._sizes[upper][1] + self._sizes[lower][1]) / 2 + gap_y for upper, lower in itertools.pairwise(nodes)
-        ]
-        down, up = list(wanted), list(wanted)
-        for at in range(1, len(nodes)):
-            down[at] = max(down[at], down[at - 1] + distance[at - 1])
-        for at in range(len(nodes) - 2, -1, -1):
-            up[at] = min(up[at], up[at + 1] - distance[at])
-        return [(low + high) / 2 for low, high in zip(down, up, strict=True)]
+    def _pull(self, node: int, rows: dict[int, float]) -> tuple[float, float]:
+        """Where the neighbours of a node want it, and how much. Bends want to be in line, so that long links become straight."""
+        total = weights = 0.0
+        for neighbour in (*self._before[node], *self._after[node]):
+            weight = STRAIGHT[(node >= self._real) + (neighbour >= self._real)]
+            total += weight * rows[neighbour]
+            weights += weight
+        return (total / weights, weights) if weights else (rows[node], 1.0)
+
+    def _stack(self, nodes: list[int], wanted: list[tuple[float, float]], gap_y: float) -> list[float]:
+        """The positions nearest to the wanted ones that keep order and distance.
+
+        Nodes that would overlap form a block, which stands at the mean of what its nodes want; blocks that would overlap become one.
+        """
+        offsets = [0.0]
+        for upper, lower in itertools.pairwise(nodes):
+            offsets.append(offsets[-1] + (self._sizes[upper][1] + self._sizes[lower][1]) / 2 + gap_y)
+        blocks: list[tuple[float, float, int]] = []  # position without offsets, weight, count of nodes
+        for (row, weight), offset in zip(wanted, offsets, strict=True):
+            position, count = row - offset, 1
+            while blocks and blocks[-1][0] > position:
+                upper_position, upper_weight, upper_count = blocks.pop()
+                position = (position * weight + upper_position * upper_weight) / (weight + upper_weight)
+                weight, count = weight + upper_weight, count + upper_count
+            blocks.append((position, weight, count))
+        positions = [position for position, _, count in blocks for _ in range(count)]
+        return [position + offset for position, offset in zip(positions, offsets, strict=True)]
 
 
 def _mean(values: list[float], otherwise: float) -> float:

@@ -27,15 +27,15 @@ def document(name: str, size: tuple[float, float], style: str, heads: Iterable[t
     )
 
 
-def text(x: float, y: float, content: str, kind: str = "") -> str:
-    """A line of text, shortened to `MOST_CHARS`."""
+def text(x: float, y: float, content: str, kind: str = "", most: int = MOST_CHARS) -> str:
+    """A line of text, shortened to so many characters."""
     style = f' class="{kind}"' if kind else ""
-    return f'<text{style} x="{x:.1f}" y="{y:.1f}">{escape(shorten(content))}</text>'
+    return f'<text{style} x="{x:.1f}" y="{y:.1f}">{escape(shorten(content, most))}</text>'
 
 
-def shorten(content: str) -> str:
+def shorten(content: str, most: int = MOST_CHARS) -> str:
     content = visible(content)
-    return content if len(content) <= MOST_CHARS else content[: MOST_CHARS - 1] + "…"
+    return content if len(content) <= most else content[: most - 1] + "…"
 
 
 def columns(content: str) -> int:

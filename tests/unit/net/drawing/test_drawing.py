@@ -10,8 +10,8 @@ from precast.base.errors import PrecastError
 from precast.base.spans import Source
 from precast.net import issues
 from precast.net.drawing.dot import write_dot
-from precast.net.drawing.layout import lay_out
-from precast.net.drawing.picture import Picture, make_picture
+from precast.net.drawing.layout import Layout, lay_out
+from precast.net.drawing.picture import Picture, PictureLink, make_picture
 from precast.net.drawing.svg import write_svg
 from precast.net.exchange.notation import parse
 from precast.net.model.declarations import NetDeclaration, Transition
@@ -97,3 +97,31 @@ def test_layout_of_a_random_net_has_no_overlaps_and_is_the_same_each_time(declar
         assert spot.y - height / 2 >= -1e-6
         assert spot.y + height / 2 <= layout.height + 1e-6
     ElementTree.fromstring(write_svg(shown))
+
+
+def rows_of(layout: Layout, column: float) -> list[float]:
+    return [point.y for point in layout.nodes if point.x == column]
+
+
+def test_layout_with_a_limit_continues_a_full_column_in_the_next() -> None:
+    links = [PictureLink("need", 0, node) for node in range(1, 8)]
+    free = lay_out([(10.0, 10.0)] * 8, links, 5, 5)
+    limited = lay_out([(10.0, 10.0)] * 8, links, 5, 5, most=3)
+    assert len(rows_of(free, free.nodes[1].x)) == 7
+    assert [len(rows_of(limited, column)) for column in sorted({point.x for point in limited.nodes})] == [1, 3, 3, 1]
+
+
+def test_layout_of_links_that_merge_gives_links_to_one_node_the_same_bends() -> None:
+    # 0 → 1 → 2 → 3, and 0 → 3 and 1 → 3 over the columns between.
+    links = [PictureLink("need", *pair) for pair in ((0, 1), (1, 2), (2, 3), (0, 3), (1, 3))]
+    apart = lay_out([(10.0, 10.0)] * 4, links, 5, 5)
+    merged = lay_out([(10.0, 10.0)] * 4, links, 5, 5, merges=True)
+    assert [len(bends) for bends in merged.bends] == [0, 0, 0, 4, 2]
+    assert merged.bends[3][2:] == merged.bends[4]
+    assert apart.bends[3][2:] != apart.bends[4]
+
+
+def test_layout_draws_long_links_straight_where_nothing_is_in_the_way() -> None:
+    chain = [PictureLink("need", node, node + 1) for node in range(5)]
+    layout = lay_out([(10.0, 10.0)] * 6, [*chain, PictureLink("need", 0, 5)], 5, 5)
+    assert len({round(bend.y, 1) for bend in layout.bends[-1]}) == 1

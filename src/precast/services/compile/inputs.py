@@ -1,7 +1,7 @@
 """The inputs of a node's compile, read from the database. The same data answers a walk through the trace tree."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,13 @@ class NodeInput(msgspec.Struct, frozen=True):
     @property
     def node(self) -> str:
         return self.vouched.name
+
+
+class NodeVersion(NamedTuple):
+    """The environment of a node, and its current version; None if nothing is deployed to it."""
+
+    environment: str
+    version: str | None
 
 
 class NodeInputs:
@@ -59,6 +66,16 @@ class NodeInputs:
         if environment == DEFAULT_ENVIRONMENT:
             names = sorted({*names, *(yield from self._fleet.list_in_environment(None, after, limit))})[:limit]
         return names
+
+
+def find_versions(
+    fleet: Fleet, environments: Environments, nodes: Sequence[str]
+) -> Transaction[dict[str, NodeVersion]]:
+    """The environment and version of the active ones among these nodes."""
+    vouched = yield from fleet.read_compile_inputs(nodes)
+    names = {node.name: node.environment or DEFAULT_ENVIRONMENT for node in vouched}
+    versions = yield from environments.find_current_versions(names.values())
+    return {node: NodeVersion(environment, versions[environment]) for node, environment in names.items()}
 
 
 def node_data(node_input: NodeInput) -> NodeData:

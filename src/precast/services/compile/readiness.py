@@ -10,8 +10,8 @@ deployed to its environment, nor for a node whose compile was given up.
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
+from precast.services.compile.inputs import NodeVersion, find_versions
 from precast.services.facts.intake import FACTS
 from precast.services.query.targets import TargetService
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
@@ -20,7 +20,7 @@ from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.facts.views import find_digests
-from precast.store.nodes.nodes import DEFAULT_ENVIRONMENT, Fleet
+from precast.store.nodes.nodes import Fleet
 from precast.store.queue.queue import find_dead_keys, find_items
 from precast.store.traces import Traces
 from precast.wire.catalogs.bodies import ReadinessBody, ReadinessView
@@ -29,13 +29,6 @@ from precast.wire.catalogs.bodies import ReadinessBody, ReadinessView
 NAMES_SHOWN = 100
 # The clocks of two servers may differ by so much.
 CLOCK_SKEW = timedelta(seconds=5)
-
-
-class _NodeVersion(NamedTuple):
-    """The environment of a node, and its current version."""
-
-    environment: str
-    version: str | None
 
 
 class ReadinessService:
@@ -59,7 +52,7 @@ class ReadinessService:
         return await self._database.read(self._check, names, body.asked_by or self._database.clock.now() + CLOCK_SKEW)
 
     def _check(self, names: Sequence[str], asked_by: datetime) -> Transaction[ReadinessView]:
-        versions = yield from self._find_versions(names)
+        versions = yield from find_versions(self._fleet, self._environments, names)
         staged = yield from self._catalogs.staged.find(names)
         facts = yield from find_digests(names)
         now = self._database.clock.now()
@@ -92,17 +85,10 @@ class ReadinessService:
             waiting = [name for name in waiting if name not in given_up]
         return ReadinessView(asked_by, len(names), ready, broken, left_out, len(waiting), waiting[:NAMES_SHOWN])
 
-    def _find_versions(self, names: Sequence[str]) -> Transaction[dict[str, _NodeVersion]]:
-        """The environment and version of each active node."""
-        vouched = yield from self._fleet.read_compile_inputs(names)
-        environments = {node.name: node.environment or DEFAULT_ENVIRONMENT for node in vouched}
-        versions = yield from self._environments.find_current_versions(environments.values())
-        return {name: _NodeVersion(environment, versions[environment]) for name, environment in environments.items()}
-
 
 def _find_given_up(
     waiting: Sequence[str],
-    versions: Mapping[str, _NodeVersion],
+    versions: Mapping[str, NodeVersion],
     asked: Container[str],
     compiling: Mapping[str, str],
     now: datetime,

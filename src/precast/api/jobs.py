@@ -93,7 +93,7 @@ class JobsApi:
         limit_s=WATCH_S,
     )
     async def watch(self, call: Call) -> JobChanges:
-        return await self._runs.changes(call.path["run"], *_since(call), environments=call.environments)
+        return await self._runs.changes(call.path["run"], *read_watch_query(call), environments=call.environments)
 
     @route("POST", "/v1/runs/{run}/stop", _OPERATOR, "Stop a run: no other node begins", JobView, errors=_STOP_ERRORS)
     async def stop(self, call: Call) -> JobView:
@@ -158,7 +158,7 @@ class JobsApi:
         limit_s=WATCH_S,
     )
     async def watch_command(self, call: Call) -> JobChanges:
-        return await self._runs.changes(call.path["run"], *_since(call), EXEC, with_output=True)
+        return await self._runs.changes(call.path["run"], *read_watch_query(call), EXEC, with_output=True)
 
     @route(
         "POST",
@@ -212,7 +212,7 @@ class JobsApi:
             raise run_issues.TOO_OFTEN.error(person=person, limit=self._per_minute)
 
 
-def _since(call: Call) -> tuple[int, float]:
+def read_watch_query(call: Call) -> tuple[int, float]:
     """The number after which changes are wanted, and how long to wait for one. Raises InputError AUTH-002."""
     try:
         after, wait_s = int(call.query.get("after", "0")), float(call.query.get("wait_s", "0"))

@@ -5,6 +5,7 @@ from aiohttp import web
 from precast.api.http.ranges import send_content
 from precast.api.http.routes import NODE, OPERATOR, VIEWER, Call, Content, Document, NodeCaller, route
 from precast.api.nodes.nodes import TARGETS
+from precast.lang.issues import compiler as lang_issues
 from precast.services.catalogs import issues as catalog_issues
 from precast.services.catalogs.downloads import CatalogDownloads
 from precast.services.catalogs.previews import ReleasePreviews
@@ -58,23 +59,25 @@ class CatalogsApi:
         "GET",
         "/v1/nodes/{node}/catalog",
         VIEWER,
-        "The staged and the served catalog of a node",
+        "The staged and the served catalog of a node; with `entry`, the staged one of an entry point",
         StagedView,
         errors=_NO_CATALOG,
+        query=("entry",),
     )
     async def show(self, call: Call) -> StagedView:
-        return await self._views.show(call.path["node"])
+        return await self._views.show(call.path["node"], call.query.get("entry", ""))
 
     @route(
         "GET",
         "/v1/nodes/{node}/catalog/why",
         VIEWER,
-        "The reads that determined a node's catalog",
+        "The reads that determined the catalog of a node, or of an entry point",
         CatalogExplanation,
         errors=_NO_CATALOG,
+        query=("entry",),
     )
     async def explain(self, call: Call) -> CatalogExplanation:
-        return await self._views.why(call.path["node"])
+        return await self._views.why(call.path["node"], call.query.get("entry", ""))
 
     @route(
         "GET",
@@ -91,22 +94,24 @@ class CatalogsApi:
         "POST",
         "/v1/nodes/{node}/catalog/decision",
         OPERATOR,
-        "Decide again which catalog a node gets",
+        "Decide again which catalog a node gets; with `entry`, also for an entry point of its environment",
         ProgressView,
-        errors=(*_NO_CATALOG, NO_SUCH_NODE),
+        errors=(*_NO_CATALOG, NO_SUCH_NODE, lang_issues.ENTRY_OUTSIDE),
+        query=("entry",),
     )
     async def decide(self, call: Call) -> ProgressView:
-        return await self._requests.ask(call.path["node"], call.actor)
+        return await self._requests.ask(call.path["node"], call.actor, call.query.get("entry", ""))
 
     @route(
         "GET",
         "/v1/nodes/{node}/catalog/decision",
         VIEWER,
-        "The progress of the decision about a node's catalog",
+        "The progress of the decision about the catalog of a node, or of an entry point",
         ProgressView,
+        query=("entry",),
     )
     async def show_progress(self, call: Call) -> ProgressView:
-        return await self._requests.progress(call.path["node"])
+        return await self._requests.progress(call.path["node"], call.query.get("entry", ""))
 
     @route(
         "GET",
@@ -134,7 +139,7 @@ class CatalogsApi:
         "GET",
         "/v1/catalogs/errors",
         VIEWER,
-        "The nodes whose compile fails because of their code, by name",
+        "The nodes whose compile fails because of their code, by name; then entry points, by node and path",
         list[CatalogError],
         query=("after",),
     )
@@ -145,7 +150,7 @@ class CatalogsApi:
         "GET",
         "/v1/catalogs/warnings",
         VIEWER,
-        "The nodes whose staged catalog has problems that a run would meet, by name",
+        "The nodes whose staged catalog has problems that a run would meet, by name; then entry points, by node and path",
         list[CatalogWarning],
         query=("after",),
     )
@@ -201,15 +206,30 @@ class CatalogsApi:
 
     @route(
         "GET",
+        "/v1/entries/{digest}",
+        NODE,
+        "The catalog of an entry point that a plan at work on the calling node applies, with its signed pointer",
+        Document,
+        errors=(catalog_issues.NO_ENTRY, catalog_issues.HELD_NODE),
+        query=("entry",),
+    )
+    async def fetch_entry(self, call: Call) -> Document:
+        assert isinstance(call.caller, NodeCaller), "the route requires it"
+        node, entry = call.caller.name, call.query.get("entry", "")
+        download = await self._downloads.fetch_entry(node, entry, call.path["digest"])
+        return Document(download.digest, download.body, {HEADER: download.pointer})
+
+    @route(
+        "GET",
         "/v1/content/{digest}",
         NODE,
-        "Content that the released catalog of the calling node names",
+        "Content that the released catalog of the calling node names, or the catalog of an entry point that it may fetch now",
         Content,
         errors=(code_issues.NO_CONTENT,),
         is_stream=True,
     )
     async def send_content(self, call: Call) -> web.StreamResponse:
-        """Send content that the node's released catalog names. Other content is reported as not found, whether it exists or not."""
+        """Send content that a catalog names which the node may fetch. Other content is not found, whether it exists or not."""
         assert isinstance(call.caller, NodeCaller), "the route requires it"
         size = await self._downloads.size_of_content(call.caller.name, call.path["digest"])
         return await send_content(call.body, self._blobs, call.path["digest"], size)

@@ -88,7 +88,7 @@ class Authoriser:
         person = await (self._find_by_session(token) if scheme.lower() == "session" else self._find_by_token(token))
         if person is None:
             raise issues.BAD_CREDENTIALS.error()
-        if not roles.includes(person.role, requires.role):
+        if not any(roles.includes(person.role, role) for role in requires.roles):
             raise issues.NOT_ALLOWED.error(needed=requires)
         if person.environments:
             _check_scope(person, requires.scope, environment)

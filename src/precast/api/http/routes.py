@@ -39,23 +39,31 @@ class Requirement(NamedTuple):
     kind: str  # public, node, person
     role: str = ""
     scope: str = SITE
+    other_role: str = ""  # a role that opens the route as well, and that `role` does not include
 
     @property
     def is_known(self) -> bool:
         if self.scope not in (SITE, ENVIRONMENT, OWN):
             return False
-        return self.role in ROLES if self.kind == "person" else self.kind in ("public", "node") and not self.role
+        if self.kind == "person":
+            return self.role in ROLES and self.other_role in ("", *ROLES)
+        return self.kind in ("public", "node") and not self.role
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles of people of which one is needed."""
+        return (self.role, self.other_role) if self.other_role else (self.role,)
 
     def __str__(self) -> str:
-        return f"the role {self.role}" if self.kind == "person" else "a node's certificate"
+        return f"the role {' or '.join(self.roles)}" if self.kind == "person" else "a node's certificate"
 
 
 PUBLIC = Requirement("public")
 NODE = Requirement("node")
 
 
-def person(role: str, scope: str = SITE) -> Requirement:
-    return Requirement("person", role, scope)
+def person(role: str, scope: str = SITE, other_role: str = "") -> Requirement:
+    return Requirement("person", role, scope, other_role)
 
 
 VIEWER, OPERATOR, ADMIN = person("viewer"), person("operator"), person("admin")

@@ -37,15 +37,20 @@ class JobCreation:
 
     def create(self, new: NewJob) -> Transaction[JobRow]:
         """Create a job. Raises UnavailableError RUN-004."""
-        count = yield from self._jobs.count_open()
-        if count >= MAX_OPEN:
-            raise issues.TOO_MANY_RUNS.error(count=count)
         request = new.request
         row = NewJobRow(new.id, new.kind, request.encode(), new.environment, new.action, new.made_by)
-        yield from self._jobs.create(row, len(new.nodes))
+        job = yield from self.create_empty(row, len(new.nodes))
         yield from self.add_round(new.id, 1, request, new.nodes, new.seals)
         yield from self._audit_start(new)
-        job = yield from self._jobs.find(new.id)
+        return job
+
+    def create_empty(self, row: NewJobRow, count: int) -> Transaction[JobRow]:
+        """Create a job over `count` nodes whose attempts the caller adds in the same transaction. Raises UnavailableError RUN-004."""
+        open_jobs = yield from self._jobs.count_open()
+        if open_jobs >= MAX_OPEN:
+            raise issues.TOO_MANY_RUNS.error(count=open_jobs)
+        yield from self._jobs.create(row, count)
+        job = yield from self._jobs.find(row.id)
         assert job is not None, "it was just created"
         return job
 

@@ -35,6 +35,9 @@ class PinnedPlan(msgspec.Struct, frozen=True):
     mode: Mode = "enforce"
     skipped: list[SkippedTask] = []
     catalogs: dict[str, dict[str, str]] = {}
+    # Of a run that repeats one task: the run that the task is of, and the inputs that it had there.
+    replays: str = ""
+    inputs: dict[str, Any] | None = None
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self)

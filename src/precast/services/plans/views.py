@@ -9,7 +9,7 @@ from precast.services.jobs.views import view_job
 from precast.services.plans.pinned import PinnedPlan
 from precast.store.jobs.attempts import AttemptRow, TaskCount
 from precast.store.jobs.jobs import JobRow
-from precast.store.plans.runs import ApprovalRow
+from precast.store.plans.runs import ApprovalRow, PlanName
 from precast.wire.jobs import states as job_states
 from precast.wire.jobs.programs import Phase
 from precast.wire.jobs.views import StepResult
@@ -20,6 +20,7 @@ from precast.wire.plans.bodies import (
     FailureView,
     InstanceView,
     PlanDocument,
+    PlanRunBrief,
     PlanRunView,
     ProblemView,
     TaskSummary,
@@ -46,15 +47,11 @@ class RunParts:
 def view_run(parts: RunParts) -> PlanRunView:
     tasks = parts.pinned.plan.tasks
     by_task: dict[int, dict[str, int]] = {}
-    totals: dict[str, int] = {}
-    by_state: dict[tuple[str, str], int] = {}
     for row in parts.counts:
         state = states.state_of(row.state, row.reason, row.phase, has_turn=row.has_turn)
         counts = by_task.setdefault(row.task, {})
         counts[state] = counts.get(state, 0) + row.steps
-        totals[state] = totals.get(state, 0) + row.steps
-        key = row.state, row.reason or ""
-        by_state[key] = by_state.get(key, 0) + row.steps
+    totals, by_state = _count(parts.counts)
     return PlanRunView(
         run=view_job(parts.job, by_state),
         plan=parts.pinned.plan.name,
@@ -70,6 +67,11 @@ def view_run(parts: RunParts) -> PlanRunView:
         failures=[_view_failure(tasks, failure, parts.followers) for failure in parts.failures],
         parameters=parts.pinned.parameters,
     )
+
+
+def view_brief(job: JobRow, name: PlanName, counted: Sequence[TaskCount]) -> PlanRunBrief:
+    totals, by_state = _count(counted)
+    return PlanRunBrief(view_job(job, by_state), name.plan, name.digest, _in_order(totals))
 
 
 def view_instance(tasks: Sequence[PlanTask], attempt: AttemptRow) -> InstanceView:
@@ -139,6 +141,18 @@ def _phase(attempt: AttemptRow) -> Phase | None:
     if attempt.reason == job_states.POST_TEST:
         return "post-test"
     return attempt.phase if attempt.phase in ("pre-test", "task", "post-test") else None  # type: ignore[return-value]
+
+
+def _count(counted: Sequence[TaskCount]) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
+    """The number of steps by state as people see it, and by the state and reason of attempts."""
+    totals: dict[str, int] = {}
+    by_state: dict[tuple[str, str], int] = {}
+    for row in counted:
+        state = states.state_of(row.state, row.reason, row.phase, has_turn=row.has_turn)
+        totals[state] = totals.get(state, 0) + row.steps
+        key = row.state, row.reason or ""
+        by_state[key] = by_state.get(key, 0) + row.steps
+    return totals, by_state
 
 
 def _in_order(counts: Mapping[str, int]) -> dict[str, int]:

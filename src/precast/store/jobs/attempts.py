@@ -70,6 +70,7 @@ class StepState(NamedTuple):
     is_claimed: bool
     tries: int  # how often its node was away when it was looked for
     late: str | None = None  # the state that a result after the deadline has
+    message: str | None = None
 
 
 class TaskCount(NamedTuple):
@@ -436,8 +437,10 @@ def purge_node_attempts(node: str, now: datetime) -> Transaction[None]:
 
 
 def _state(row: Row) -> StepState:
-    task, node, n, place, batch, state, reason, ordered, claim, tries, late = row
-    return StepState(task, node, n, place, batch, state, reason, ordered is not None, claim is not None, tries, late)
+    task, node, n, place, batch, state, reason, ordered, claim, tries, late, message = row
+    return StepState(
+        task, node, n, place, batch, state, reason, ordered is not None, claim is not None, tries, late, message
+    )
 
 
 def _attempt(row: Row) -> AttemptRow:

@@ -105,6 +105,15 @@ class Jobs:
             rows = yield queries.LIST(before=before, limit=limit)
         return [_job(row) for row in rows]
 
+    def list_of_kind(
+        self, kind: str, before: str, limit: int, environments: Sequence[str] = ()
+    ) -> Transaction[list[JobRow]]:
+        """List jobs of a kind below an id, the newest first; with `environments` only those of these."""
+        rows = yield queries.LIST_OF_KIND(
+            kind=kind, before=before, limit=limit, names=json_list(environments), is_all=int(not environments)
+        )
+        return [_job(row) for row in rows]
+
     def list_of_action(self, action: str, limit: int) -> Transaction[list[JobRow]]:
         """List the jobs that an action has started, the newest first."""
         return [_job(row) for row in (yield queries.LIST_OF_ACTION(action=action, limit=limit))]

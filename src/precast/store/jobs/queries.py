@@ -44,6 +44,21 @@ LIST_WITHIN = Query(
     ORDER BY id DESC LIMIT :limit
     """,
 )
+LIST_OF_KIND = Query(
+    "jobs.list_of_kind",
+    """
+    -- The newest first, below an id, of some environments; of all if none is named.
+    SELECT id, kind, body, environment, action, made_by, made_at, state, stopped_by, ended_at, nodes, round, changes
+    FROM job WHERE kind = :kind AND id < :before
+        AND (:is_all = 1 OR environment IN (SELECT value FROM json_each(:names))) ORDER BY id DESC LIMIT :limit
+    """,
+    postgresql="""
+    SELECT id, kind, body, environment, action, made_by, made_at, state, stopped_by, ended_at, nodes, round, changes
+    FROM job WHERE kind = :kind AND id < :before
+        AND (:is_all = 1 OR environment = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:names AS JSONB)))))
+    ORDER BY id DESC LIMIT :limit
+    """,
+)
 LIST_OF_ACTION = Query(
     "jobs.list_of_action",
     """
@@ -181,7 +196,7 @@ STATES = Query(
     "jobs.states",
     """
     -- The steps of a job, as a server needs them that takes it over.
-    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, late
+    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, late, message
     FROM attempt WHERE job = :job AND is_newest = 1 ORDER BY task, place
     """,
 )
@@ -380,11 +395,11 @@ NEXT_DUE = Query("jobs.next_due", "SELECT min(due_at) FROM attempt WHERE job = :
 UNSEEN = Query(
     "jobs.unseen",
     """
-    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, late, is_newest
+    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, late, message, is_newest
     FROM attempt WHERE job = :job AND number IS NULL ORDER BY node, task, n LIMIT :limit
     """,
     postgresql="""
-    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, late, is_newest
+    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, late, message, is_newest
     FROM attempt WHERE job = :job AND number IS NULL ORDER BY node, task, n LIMIT :limit
     FOR UPDATE SKIP LOCKED
     """,

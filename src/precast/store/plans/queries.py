@@ -10,6 +10,7 @@ ADD_RUN = Query(
     """,
 )
 FIND_RUN = Query("plans.find_run", "SELECT job, plan, digest, document FROM plan_run WHERE job = :job")
+FIND_NAME = Query("plans.find_name", "SELECT plan, digest FROM plan_run WHERE job = :job")
 ADD_PROGRAM = Query(
     "plans.add_program",
     """

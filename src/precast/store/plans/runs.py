@@ -27,6 +27,13 @@ class PlanRunRow(NamedTuple):
     document: bytes
 
 
+class PlanName(NamedTuple):
+    """Which plan a run carries out."""
+
+    plan: str
+    digest: str
+
+
 class ProgramRow(NamedTuple):
     """What these nodes do for a task: the canonical text of a program."""
 
@@ -83,6 +90,11 @@ class PlanRuns:
             return None
         job_id, plan, digest, document = rows[0]
         return PlanRunRow(job_id, plan, digest, decompress(document))
+
+    def find_name(self, job: str) -> Transaction[PlanName]:
+        """The name and the digest of a run's plan, without what else it has pinned."""
+        ((plan, digest),) = yield queries.FIND_NAME(job=job)
+        return PlanName(plan, digest)
 
     def list_programs(self, job: str, task: int) -> Transaction[list[ProgramRow]]:
         """The different programs of a task, each with its nodes."""

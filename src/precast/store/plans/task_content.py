@@ -123,9 +123,12 @@ class TaskContents:
         yield ALLOW(job=job, node=node, digests=json_list(digests))
         yield from self._blobs.add_references(content_owner(job), digests)
 
-    def allow_collected(self, job: str, collector: str, digests: Sequence[str], node: str = "") -> Transaction[bool]:
-        """As `allow`, for content that a node has collected; False, and nothing is allowed, if it has not collected all of it."""
-        found = yield COLLECTED(job=job, node=collector, digests=json_list(digests))
+    def allow_collected(
+        self, job: str, collector: str, digests: Sequence[str], node: str = "", collected_for: str = ""
+    ) -> Transaction[bool]:
+        """As `allow`, for content that a node has collected, for this job or another; False, and nothing is allowed, if it has not
+        collected all of it."""
+        found = yield COLLECTED(job=collected_for or job, node=collector, digests=json_list(digests))
         if {digest for (digest,) in found} != set(digests):
             return False
         yield from self.allow(job, digests, node)

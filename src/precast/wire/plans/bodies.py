@@ -120,6 +120,15 @@ class FailureView(msgspec.Struct, frozen=True):
     followers: int
 
 
+class PlanRunBrief(msgspec.Struct, frozen=True):
+    """A run of a plan in a list."""
+
+    run: JobView
+    plan: str
+    digest: str
+    counts: dict[str, int]  # tasks on nodes, by state
+
+
 class PlanRunView(msgspec.Struct, frozen=True):
     """A run of a plan."""
 
@@ -187,6 +196,12 @@ class ResumeBody(msgspec.Struct, frozen=True, omit_defaults=True):
 
     source: PlanSource | None = None
     is_preview: bool = False  # only show what another version changes
+
+
+class RetryBody(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Repeat what has failed: all of it, or only these tasks."""
+
+    tasks: Names = []
 
 
 class RebaseChange(msgspec.Struct, frozen=True):

@@ -17,10 +17,17 @@ from precast.wire.jobs import states
 
 # Reasons of SKIPPED that hold up nobody.
 _PASSED = (states.CONDITION, states.NOT_CHOSEN, states.NO_WORK)
+_FAILED = (states.FAILED, states.EXPIRED)
 
 
-def find_status(step: StepState, task: PlanTask) -> Status:
-    """The status of an instance by its newest attempt."""
+def find_status(step: StepState, task: PlanTask, round_: int) -> Status:
+    """The status of an instance by its newest attempt.
+
+    A failure of an earlier round that is not repeated in this one holds up what waits for it, and not the rest of its node; a success that
+    was reported after the deadline counts as one.
+    """
+    if step.n < round_ and step.state in _FAILED:
+        return Status.DONE if step.late == states.COMPLETED else Status.DROPPED
     if step.state == states.PICKED_UP or (step.state == states.QUEUED and step.has_turn):
         return Status.RUNNING
     if step.state == states.QUEUED:
@@ -32,7 +39,7 @@ def find_end(state: str, reason: str | None, task: PlanTask) -> Status:
     """The status of an instance that has ended in a state."""
     if state == states.COMPLETED or (state == states.SKIPPED and reason in _PASSED):
         return Status.DONE
-    if state in (states.FAILED, states.EXPIRED):
+    if state in _FAILED:
         return Status.FAILED if task.fail_on_error else Status.DONE
     return Status.DROPPED
 
@@ -44,13 +51,17 @@ class InstanceNet:
         self,
         expansion: Expansion,
         steps: Iterable[StepState],
+        round_: int,
         at_once: int | None,
         approved: Iterable[int],
         *,
         is_going: bool,
     ) -> None:
-        self._tasks: Sequence[PlanTask] = expansion.plan.tasks
-        statuses = {InstanceKey(step.task, step.node): find_status(step, self._tasks[step.task - 1]) for step in steps}
+        tasks: Sequence[PlanTask] = expansion.plan.tasks
+        self._tasks = tasks
+        statuses = {
+            InstanceKey(step.task, step.node): find_status(step, tasks[step.task - 1], round_) for step in steps
+        }
         self._execution = PlanExecution(expansion, statuses, PlanLimits(at_once), approved, is_going=is_going)
 
     def start_next(self) -> StepKey | None:

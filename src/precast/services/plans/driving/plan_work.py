@@ -21,6 +21,7 @@ from precast.services.jobs.sealed_commands import SealedTaskOrder
 from precast.services.plans.driving.instance_net import InstanceNet, number_tasks
 from precast.services.plans.driving.task_inputs import TaskInputs
 from precast.services.plans.pinned import PinnedPlan, decode_pinned
+from precast.services.plans.preparing.catalogs import list_catalog_works
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.jobs.attempts import AttemptKey, Attempts, Ending, StepState
@@ -30,7 +31,7 @@ from precast.store.plans.task_content import TaskContents
 from precast.wire.jobs import orders, states
 from precast.wire.jobs.order_ids import make_order_id
 from precast.wire.jobs.orders import TaskOrder
-from precast.wire.jobs.programs import CatalogWork, CleanTest, CopyWork, ManifestWork, TaskProgram, parse_program
+from precast.wire.jobs.programs import CopyWork, ManifestWork, TaskProgram, parse_program
 
 # Why a step is settled without an order, for people.
 _MESSAGES = {
@@ -80,7 +81,7 @@ class PlanWork:
         self._job = job.id
         self._tasks: Sequence[PlanTask] = pinned.plan.tasks
         self._numbers = number_tasks(self._tasks)
-        self._inputs = TaskInputs(stores.attempts, job.id, pinned.nodes, self._numbers)
+        self._inputs = TaskInputs(stores.attempts, job.id, pinned, self._numbers)
         self._skipped = pinned.find_skipped()
         self._gates = {number for number, task in enumerate(self._tasks, start=1) if task.approval}
         self._approved = approved
@@ -88,7 +89,8 @@ class PlanWork:
         self.always_tasks: Collection[int] = {
             number for number, task in enumerate(self._tasks, start=1) if task.is_always
         }
-        self.net = InstanceNet(expansion, steps, request.at_once, approved, is_going=job.state == states.GOING)
+        is_going = job.state == states.GOING
+        self.net = InstanceNet(expansion, steps, job.round, request.at_once, approved, is_going=is_going)
 
     async def refresh(self) -> None:
         if self._gates <= self._approved:
@@ -152,7 +154,8 @@ class PlanWork:
         found = sorted(
             {file["digest"] for file in files if isinstance(file, dict) and isinstance(file.get("digest"), str)}
         )
-        yield from self._stores.contents.allow_collected(self._job, self._pinned.master, found, key.node)
+        source = self._pinned.replays or self._job
+        yield from self._stores.contents.allow_collected(self._job, self._pinned.master, found, key.node, source)
 
     def _task(self, number: int) -> PlanTask:
         return self._tasks[number - 1]
@@ -160,8 +163,5 @@ class PlanWork:
 
 def _find_catalogs(program: TaskProgram, pinned: dict[str, str]) -> dict[str, str]:
     """The versions of the catalogs that a program applies or tests, by entry point."""
-    works = [program.work, *(test.work for test in (*program.before, *program.after) if isinstance(test, CleanTest))]
-    entries = {work.entry for work in works if isinstance(work, ManifestWork)}
-    if any(isinstance(work, CatalogWork) for work in works):
-        entries.add("")
+    entries = {work.entry if isinstance(work, ManifestWork) else "" for work in list_catalog_works(program)}
     return {entry: pinned[entry] for entry in sorted(entries) if entry in pinned}

@@ -8,6 +8,7 @@ import msgspec
 
 from precast.plans.model import PlanNode, PlanTask, TaskInput
 from precast.plans.roles import resolve_nodes
+from precast.services.plans.pinned import PinnedPlan
 from precast.store.engine.query import Transaction
 from precast.store.jobs.attempts import Attempts
 from precast.wire.jobs.views import StepResult
@@ -16,12 +17,16 @@ from precast.wire.jobs.views import StepResult
 class TaskInputs:
     """Reads the results of one run. A task that has inputs begins only after those that give them, so results are read once."""
 
-    def __init__(self, attempts: Attempts, job: str, nodes: Sequence[PlanNode], numbers: Mapping[str, int]) -> None:
-        self._attempts, self._job, self._nodes, self._numbers = attempts, job, nodes, numbers
+    def __init__(self, attempts: Attempts, job: str, pinned: PinnedPlan, numbers: Mapping[str, int]) -> None:
+        self._attempts, self._job, self._numbers = attempts, job, numbers
+        self._nodes: Sequence[PlanNode] = pinned.nodes
+        self._fixed = pinned.inputs
         self._results: dict[str, Mapping[str, Any]] = {}
 
     def find(self, task: PlanTask, node: str) -> Transaction[dict[str, Any]]:
         """The inputs of a task on a node: a value of the same node, or a mapping from node to value for a role."""
+        if self._fixed is not None:
+            return dict(self._fixed)
         values: dict[str, Any] = {}
         for name, source in sorted(task.inputs.items()):
             results = yield from self._read(source.task)

@@ -20,6 +20,7 @@ from precast.plans.expansion import expand
 from precast.plans.loading.documents import PlanText
 from precast.plans.loading.loader import load_plan
 from precast.plans.model import SYNC_NODE, Expansion, Plan, PlanProblem, Subset
+from precast.plans.numbering import keep_numbers
 from precast.plans.parameters import check_parameters
 from precast.plans.subsets import choose_instances
 from precast.services.plans.pinned import SkippedTask
@@ -37,7 +38,7 @@ def answer(request: PlanningRequest) -> PlanningAnswer:
     if loaded.plan is None or loaded.errors:
         return PlanningAnswer(loaded.plan, loaded.errors, loaded.warnings)
     try:
-        return _expand(request, add_collections(loaded.plan), loaded.warnings)
+        return _expand(request, keep_numbers(add_collections(loaded.plan), request.before), loaded.warnings)
     except PrecastError as error:
         return PlanningAnswer(loaded.plan, [problem_of(error)], loaded.warnings)
 

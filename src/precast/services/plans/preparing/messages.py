@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from precast.plans.model import Plan, PlanNode, PlanProblem
+from precast.plans.model import Plan, PlanNode, PlanProblem, PlanTask
 from precast.services.plans.pinned import SkippedTask
 from precast.wire.plans.bodies import SubsetBody
 
@@ -25,6 +25,7 @@ class PlanningRequest(msgspec.Struct, frozen=True):
     given: dict[str, Any]
     subset: SubsetBody
     others: dict[str, list[SourceText]] = {}
+    before: list[PlanTask] = []  # the tasks whose numbers the plan's tasks keep, by their ids
 
 
 class PlanningAnswer(msgspec.Struct, frozen=True):

@@ -36,7 +36,7 @@ class PlanNodes:
         found: list[NodeInput] = []
         for start in range(0, len(names), PAGE):
             page = sorted(names)[start : start + PAGE]
-            found += await self._database.read(lambda page=page: self._inputs.read(page, also_without_code=True))
+            found += await self._database.read(self._inputs.read, page, also_without_code=True)
         nodes = [make_node(node, master) for node in found]
         return NodesOfPlan(nodes, {node.node: make_data(node, nodes) for node in found})
 
@@ -47,7 +47,7 @@ def make_node(node: NodeInput, master: str) -> PlanNode:
     roles = [role] if role else []
     roles += [name for name in _names(vouched.parameters.get(ROLES)) if name not in roles]
     tags = [name for name in _names(vouched.parameters.get(TAGS)) if name not in roles]
-    return PlanNode(node.node, tuple(roles), tuple([*tags, *sorted(vouched.classes)]), node.node == master)
+    return PlanNode(node.node, tuple(roles), (*tags, *sorted(vouched.classes)), node.node == master)
 
 
 def make_data(node: NodeInput, nodes: Sequence[PlanNode]) -> dict[str, Any]:

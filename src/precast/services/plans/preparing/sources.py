@@ -1,12 +1,13 @@
 """Finds the files of a plan: those of the request, or those of an environment's current version.
 
-The plan `web` of an environment is the file `plans/web.yaml`, or all YAML files below the directory `plans/web`, in the order of their paths.
+The plan `web` of an environment is the file `plans/web.yaml`, or all YAML files below the directory `plans/web`, in the order of their
+paths.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from precast.base.digests import Digest
+from precast.plans.values.works import TaskFile
 from precast.services.code.file_trees import FileTree
 from precast.services.plans import issues
 from precast.services.plans.preparing.messages import SourceText
@@ -19,13 +20,6 @@ _SUFFIXES = (".yaml", ".yml")
 MAX_TOTAL_BYTES = 16 * 1024 * 1024
 
 ReadContent = Callable[[str], Awaitable[bytes]]
-
-
-class TaskFile(NamedTuple):
-    """The file of a module's task, as `module::task` names it."""
-
-    digest: Digest
-    path: str
 
 
 class PlanFiles(NamedTuple):
@@ -93,5 +87,5 @@ def find_tasks(tree: FileTree) -> dict[str, TaskFile]:
             name, _, extension = parts[3].partition(".")
             if extension not in ("json", "md"):
                 title = parts[1] if name == "init" else f"{parts[1]}::{name}"
-                tasks.setdefault(title, TaskFile(tree.files[path].digest, path))
+                tasks.setdefault(title, TaskFile(tree.files[path].digest))
     return tasks

@@ -1,0 +1,117 @@
+"""The catalogs that the programs of a run apply or test: the released one of a node, and those of entry points.
+
+A run pins their versions. What is not staged yet for an entry point is requested, and a start waits for it: for a bounded time, since the
+compiler service may be busy or away.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from precast.base.errors import PrecastError
+from precast.plans.model import PlanProblem
+from precast.services.plans import issues
+from precast.store.catalogs.released import SERVED_LOOKUP
+from precast.store.engine.database import Database
+from precast.store.engine.query import Transaction
+from precast.store.plans.runs import ProgramRow
+from precast.wire.jobs.programs import CatalogWork, CleanTest, ManifestWork, TaskProgram, parse_program
+
+# How long a start waits for catalogs of entry points.
+WAIT_S = 120.0
+
+
+class EntryCatalog(NamedTuple):
+    """The staged catalog of an entry point on a node: its version, or why there is none."""
+
+    digest: str | None
+    error: str = ""
+
+
+class EntryPoints(Protocol):
+    """The compiler service, as far as plans need it."""
+
+    async def find(self, wanted: Sequence[tuple[str, str]], wait_s: float) -> Mapping[tuple[str, str], EntryCatalog]:
+        """Want entry points (node, entry), and return the catalogs that there are after at most this time."""
+
+
+class CatalogNeeds(NamedTuple):
+    """Which nodes need their released catalog, by a task that needs it, and which entry points."""
+
+    released: Mapping[str, str]
+    entries: Sequence[tuple[str, str]]
+
+
+class PinnedCatalogs(NamedTuple):
+    """The versions by node and entry point, and what is missing."""
+
+    catalogs: dict[str, dict[str, str]]
+    errors: list[PlanProblem]
+
+
+class CatalogPins:
+    """Holds no state between calls."""
+
+    def __init__(self, database: Database, entries: EntryPoints) -> None:
+        self._database, self._entries = database, entries
+
+    async def find(self, programs: Sequence[ProgramRow], *, wait: bool) -> PinnedCatalogs:
+        """The catalogs that programs need. Those of entry points only if the caller waits for them. Raises UnavailableError PLAN-109."""
+        needs = find_needs(programs)
+        catalogs: dict[str, dict[str, str]] = defaultdict(dict)
+        served = await self._database.read(_find_served, sorted(needs.released))
+        errors = []
+        for node, task in sorted(needs.released.items()):
+            if node in served:
+                catalogs[node][""] = served[node]
+            else:
+                errors.append(_problem(issues.NOTHING_RELEASED.error(task=task, node=node)))
+        if wait and needs.entries:
+            errors += await self._find_entries(needs.entries, catalogs)
+        return PinnedCatalogs(dict(catalogs), errors)
+
+    async def _find_entries(
+        self, wanted: Sequence[tuple[str, str]], catalogs: dict[str, dict[str, str]]
+    ) -> list[PlanProblem]:
+        found = await self._entries.find(wanted, WAIT_S)
+        late = [key for key in wanted if key not in found]
+        if late:
+            node, entry = late[0]
+            raise issues.STILL_COMPILING.error(count=len(late), entry=entry, node=node)
+        failed = [(key, catalog.error) for key, catalog in sorted(found.items()) if catalog.digest is None]
+        for (node, entry), catalog in found.items():
+            if catalog.digest is not None:
+                catalogs[node][entry] = catalog.digest
+        if not failed:
+            return []
+        (node, entry), reason = failed[0]
+        return [_problem(issues.NOT_COMPILED.error(count=len(failed), entry=entry, node=node, reason=reason))]
+
+
+def find_needs(programs: Sequence[ProgramRow]) -> CatalogNeeds:
+    """The catalogs that programs apply or test."""
+    released: dict[str, str] = {}
+    entries: set[tuple[str, str]] = set()
+    for row in programs:
+        program = parse_program(row.program)
+        for work in list_catalog_works(program):
+            if isinstance(work, ManifestWork):
+                entries.update((node, work.entry) for node in row.nodes)
+            else:
+                released.update(dict.fromkeys(row.nodes, program.task))
+    return CatalogNeeds(released, sorted(entries))
+
+
+def list_catalog_works(program: TaskProgram) -> list[CatalogWork | ManifestWork]:
+    """The works of a program that concern catalogs, those of its tests included."""
+    works = [program.work, *(test.work for test in (*program.before, *program.after) if isinstance(test, CleanTest))]
+    return [work for work in works if isinstance(work, CatalogWork | ManifestWork)]
+
+
+def _find_served(nodes: Sequence[str]) -> Transaction[dict[str, str]]:
+    found = yield from SERVED_LOOKUP.find_each(nodes)
+    return {release.node: release.digest for release in found if release is not None}
+
+
+def _problem(error: PrecastError) -> PlanProblem:
+    return PlanProblem(None, error.code, error.message, error.hint)

@@ -1,0 +1,180 @@
+"""Prepares a run: everything that it will pin, with all that is wrong about it.
+
+A check prepares in the same way as a start, so what a check finds sound starts. Only a start waits for catalogs of entry points, which the
+compiler service compiles ahead.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from precast.base import canonical, digests
+from precast.base.confinement.confine import Level
+from precast.plans.model import InstanceKey, Plan, PlanNode, PlanProblem, PlanTask
+from precast.services.approvals.approvals import Participant
+from precast.services.jobs import issues as job_issues
+from precast.services.plans import issues
+from precast.services.plans.pinned import PinnedPlan
+from precast.services.plans.preparing.catalogs import CatalogPins
+from precast.services.plans.preparing.messages import PlanningAnswer, PlanningRequest
+from precast.services.plans.preparing.node_data import NodesOfPlan, PlanNodes
+from precast.services.plans.preparing.planning import plan_in_child
+from precast.services.plans.preparing.programs import RunValues, build_programs
+from precast.services.plans.preparing.sources import PlanFiles, PlanSources
+from precast.services.plans.preparing.values import ValueEvaluation
+from precast.services.plans.views import view_problem
+from precast.services.query.targets import TargetService
+from precast.store.plans.runs import ProgramRow
+from precast.wire.nodes.bodies import TargetsBody
+from precast.wire.plans.bodies import PlanCheck, PlanRequest
+
+
+class Instances(NamedTuple):
+    """Steps of a run: the number of a task, and its nodes."""
+
+    task: int
+    nodes: Sequence[str]
+
+
+class PreparedPlan(NamedTuple):
+    """A plan that can be started, unless its check has errors; then it is not complete."""
+
+    check: PlanCheck
+    pinned: PinnedPlan
+    instances: Sequence[Instances] = ()
+    programs: Sequence[ProgramRow] = ()
+    commands: Sequence[ProgramRow] = ()  # those that the signer has to seal
+    data: Mapping[str, bytes] = {}
+    executables: Sequence[str] = ()  # the digests of files of the environment that nodes fetch
+    collecting: Sequence[int] = ()  # the tasks whose nodes send files
+
+
+class RunNodes(NamedTuple):
+    """The nodes of a run, with the master, and their environment."""
+
+    names: list[str]
+    environment: str
+
+
+class PlanPreparation:
+    """Holds no state between calls."""
+
+    def __init__(
+        self,
+        targets: TargetService,
+        sources: PlanSources,
+        nodes: PlanNodes,
+        values: ValueEvaluation,
+        catalogs: CatalogPins,
+        level: Level = Level.STRICT,
+    ) -> None:
+        self._targets, self._sources, self._nodes = targets, sources, nodes
+        self._values, self._catalogs, self._level = values, catalogs, level
+
+    async def prepare(
+        self, request: PlanRequest, participant: Participant, *, is_start: bool, before: Sequence[PlanTask] = ()
+    ) -> PreparedPlan:
+        """Prepare a run; with `before`, tasks keep the numbers that they have there.
+
+        Raises what targets raise, DeniedError RUN-006, PLAN-101 to -104; of a start also PLAN-109.
+        """
+        place = await self._resolve(request, participant)
+        files = await self._sources.find(request.source, place.environment)
+        found = await self._nodes.read(place.names, request.master)
+        answer = await plan_in_child(
+            PlanningRequest(
+                request.source.name,
+                files.texts,
+                found.nodes,
+                dict(request.parameters),
+                request.subset,
+                files.others,
+                list(before),
+            ),
+            self._level,
+        )
+        if answer.plan is None or answer.errors:
+            return _refuse(request, answer, place)
+        return await self._complete(request, answer, answer.plan, place, files, found, is_start=is_start)
+
+    async def _resolve(self, request: PlanRequest, participant: Participant) -> RunNodes:
+        bodies = [request.nodes, *([TargetsBody([request.master])] if request.master else [])]
+        resolved = [await self._targets.resolve(body) for body in bodies]
+        environments = sorted({environment for found in resolved for environment in found.environments})
+        if participant.environments and not set(environments) <= set(participant.environments):
+            raise job_issues.OTHER_ENVIRONMENT.error()
+        if len(environments) != 1:
+            raise issues.SEVERAL_ENVIRONMENTS.error(environments=", ".join(environments))
+        return RunNodes(sorted({name for found in resolved for name in found.names}), environments[0])
+
+    async def _complete(
+        self,
+        request: PlanRequest,
+        answer: PlanningAnswer,
+        plan: Plan,
+        place: RunNodes,
+        files: PlanFiles,
+        found: NodesOfPlan,
+        *,
+        is_start: bool,
+    ) -> PreparedPlan:
+        instances = [Instances(task, nodes) for task, nodes in enumerate(answer.placed, start=1) if nodes]
+        left_out = {InstanceKey(row.task, node) for row in answer.not_chosen for node in row.nodes}
+        evaluated = await self._values.evaluate(plan, place.environment, found, instances, left_out, answer.parameters)
+        values = RunValues(request.mode, answer.parameters, files.tasks)
+        built = await asyncio.to_thread(build_programs, plan, found.nodes, instances, evaluated, left_out, values)
+        skipped = [*answer.not_chosen, *evaluated.skipped, *built.skipped]
+        errors = [*evaluated.errors, *built.errors, *_require_master(plan, found.nodes, request.master)]
+        pins = await self._catalogs.find(built.programs, wait=is_start and not errors)
+        errors += pins.errors
+        pinned = PinnedPlan(
+            plan,
+            place.environment,
+            found.nodes,
+            request.master,
+            request.subset,
+            answer.parameters,
+            request.mode,
+            skipped,
+            pins.catalogs,
+        )
+        check = PlanCheck(
+            plan.name,
+            digests.of_value(plan),
+            [view_problem(problem) for problem in errors],
+            [view_problem(problem) for problem in [*answer.warnings, *built.warnings]],
+            len(plan.tasks),
+            answer.instances,
+            sum(len(row.nodes) for row in skipped),
+            len(found.nodes),
+            sorted({plan.tasks[row.task - 1].id for row in built.commands}),
+        )
+        data = {node: canonical.encode(found.data[node]) for node in found.data}
+        return PreparedPlan(
+            check, pinned, instances, built.programs, built.commands, data, built.executables, built.collecting
+        )
+
+
+def _refuse(request: PlanRequest, answer: PlanningAnswer, place: RunNodes) -> PreparedPlan:
+    """A plan that cannot be expanded: only its problems are known."""
+    plan = answer.plan or Plan(request.source.name, ())
+    check = PlanCheck(
+        plan.name,
+        "" if answer.plan is None else digests.of_value(plan),
+        [view_problem(problem) for problem in answer.errors],
+        [view_problem(problem) for problem in answer.warnings],
+        len(plan.tasks),
+        answer.instances,
+        0,
+        len(place.names),
+    )
+    return PreparedPlan(check, PinnedPlan(plan, place.environment, []))
+
+
+def _require_master(plan: Plan, nodes: Sequence[PlanNode], master: str) -> list[PlanProblem]:
+    """A plan with tasks for the master needs one."""
+    wanting = [task.id for task in plan.tasks if "master" in task.selectors]
+    if master or not wanting:
+        return []
+    error = issues.NO_MASTER.error(tasks=", ".join(wanting[:5]))
+    return [PlanProblem(None, error.code, error.message, error.hint)]

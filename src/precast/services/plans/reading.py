@@ -1,0 +1,130 @@
+"""Shows runs of plans, their instances and changes. A token for some environments sees the runs of these."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from precast.services.jobs.requests import PLAN
+from precast.services.jobs.service import CHANGES, LISTED, MAX_WAIT_S, is_id
+from precast.services.jobs.views import view_output
+from precast.services.plans import issues
+from precast.services.plans.pinned import PinnedPlan, decode_pinned
+from precast.services.plans.views import RunParts, view_brief, view_document, view_instance, view_run
+from precast.store.engine.database import Database
+from precast.store.engine.query import Transaction
+from precast.store.identity.audit import END
+from precast.store.jobs.attempts import Attempts
+from precast.store.jobs.jobs import CHANGED_PREFIX, JobRow, Jobs
+from precast.store.plans.runs import PlanRunRow, PlanRuns
+from precast.wire.identity.names import is_name
+from precast.wire.jobs import states
+from precast.wire.jobs.order_ids import MAX_TASK
+from precast.wire.jobs.views import OutputView
+from precast.wire.plans.bodies import InstanceView, PlanChanges, PlanDocument, PlanRunBrief, PlanRunView
+
+MAX_FAILURES = 50
+
+
+class PlanReading:
+    """Holds no state between calls."""
+
+    def __init__(self, database: Database, jobs: Jobs, attempts: Attempts, runs: PlanRuns) -> None:
+        self._database, self._jobs, self._attempts, self._runs = database, jobs, attempts, runs
+
+    async def show(self, run: str, environments: Sequence[str] = ()) -> PlanRunView:
+        """Raises NotFoundError PLAN-115."""
+        return await self._database.read(self._view, run, environments)
+
+    async def newest(self, before: str = "", environments: Sequence[str] = ()) -> list[PlanRunBrief]:
+        """The newest runs of plans, of those before a given id."""
+        return await self._database.read(self._list, before if is_id(before) and before else END, environments)
+
+    async def document(self, run: str, environments: Sequence[str] = ()) -> PlanDocument:
+        """What a run has pinned. Raises NotFoundError PLAN-115."""
+        _, row, pinned = await self._database.read(self.find, run, environments)
+        return view_document(row.digest, pinned)
+
+    async def data(self, run: str, node: str, environments: Sequence[str] = ()) -> dict[str, Any]:
+        """The data of a node as the conditions of a run saw it. Raises NotFoundError PLAN-115, PLAN-118."""
+        body = await self._database.read(self._read_data, run, node, environments)
+        return msgspec.json.decode(body, type=dict[str, Any])
+
+    async def instances(self, run: str, after: str, environments: Sequence[str] = ()) -> list[InstanceView]:
+        """A page of the tasks on nodes, by node and task, after the key of one. Raises NotFoundError PLAN-115."""
+        node, _, number = after.rpartition(":")
+        task = int(number) if number.isdecimal() and len(number) < 6 else 0
+        return await self._database.read(self._list_instances, run, node if is_name(node) else "", task, environments)
+
+    async def changes(
+        self, run: str, after: int, wait_s: float, environments: Sequence[str] = (), *, with_output: bool = False
+    ) -> PlanChanges:
+        """The changes after a number; waits up to `wait_s` for one, unless the run is over. Raises NotFoundError PLAN-115."""
+        clock = self._database.clock
+        until_s = clock.monotonic_s() + min(max(wait_s, 0.0), MAX_WAIT_S)
+        with self._database.wakeups.subscribe(CHANGED_PREFIX + run[:64]) as sleeper:
+            while True:
+                changes = await self._database.read(self._list_changes, run, after, with_output, environments)
+                left_s = until_s - clock.monotonic_s()
+                if changes.changes or changes.run.run.is_over or left_s <= 0:
+                    return changes
+                await sleeper.wait(left_s)
+
+    def find(self, run: str, environments: Sequence[str]) -> Transaction[tuple[JobRow, PlanRunRow, PinnedPlan]]:
+        """A run and what it has pinned. Raises NotFoundError PLAN-115."""
+        job = (yield from self._jobs.find(run)) if is_id(run) else None
+        if job is None or job.kind != PLAN or (environments and job.environment not in environments):
+            raise issues.NOT_A_PLAN.error(run=run[:80])
+        row = yield from self._runs.find(run)
+        assert row is not None, "a run is pinned in the transaction that creates its job"
+        return job, row, decode_pinned(row.document)
+
+    def _view(self, run: str, environments: Sequence[str]) -> Transaction[PlanRunView]:
+        job, row, pinned = yield from self.find(run, environments)
+        return (yield from self._view_job(job, row, pinned))
+
+    def _view_job(self, job: JobRow, row: PlanRunRow, pinned: PinnedPlan) -> Transaction[PlanRunView]:
+        counts = yield from self._attempts.count_by_task(job.id)
+        approvals = yield from self._runs.list_approvals(job.id)
+        failures = yield from self._attempts.list_failures(job.id, MAX_FAILURES)
+        followers = (yield from self._attempts.count_skipped(job.id, states.DEP_FAILED)) if failures else {}
+        return view_run(RunParts(job, row.digest, pinned, counts, approvals, failures, followers))
+
+    def _list(self, before: str, environments: Sequence[str]) -> Transaction[list[PlanRunBrief]]:
+        briefs: list[PlanRunBrief] = []
+        for job in (yield from self._jobs.list_of_kind(PLAN, before, LISTED, environments)):
+            name = yield from self._runs.find_name(job.id)
+            counts = yield from self._attempts.count_by_task(job.id)
+            briefs.append(view_brief(job, name, counts))
+        return briefs
+
+    def _list_instances(
+        self, run: str, node: str, task: int, environments: Sequence[str]
+    ) -> Transaction[list[InstanceView]]:
+        _, _, pinned = yield from self.find(run, environments)
+        steps = yield from self._attempts.list_steps(run, node, min(task, MAX_TASK), CHANGES)
+        return [view_instance(pinned.plan.tasks, step) for step in steps]
+
+    def _list_changes(
+        self, run: str, after: int, with_output: bool, environments: Sequence[str]
+    ) -> Transaction[PlanChanges]:
+        job, row, pinned = yield from self.find(run, environments)
+        view = yield from self._view_job(job, row, pinned)
+        steps, outputs = yield from self._attempts.list_changes(run, after, CHANGES)
+        tasks = pinned.plan.tasks
+        numbered: list[tuple[int, InstanceView | OutputView]] = [
+            (step.number or 0, view_instance(tasks, step)) for step in steps
+        ]
+        numbered += [(output.number, view_output(output)) for output in outputs if with_output]
+        page = sorted(numbered, key=lambda pair: pair[0])[:CHANGES]
+        is_truncated = len(steps) == CHANGES or len(outputs) == CHANGES or len(numbered) > len(page)
+        last = page[-1][0] if is_truncated and page else job.changes
+        return PlanChanges(view, [change for _, change in page], max(after, last))
+
+    def _read_data(self, run: str, node: str, environments: Sequence[str]) -> Transaction[bytes]:
+        yield from self.find(run, environments)
+        digest = (yield from self._runs.find_data(run)).get(node)
+        body = None if digest is None else (yield from self._runs.read_data(digest))
+        if body is None:
+            raise issues.NO_DATA.error(run=run, node=node[:80])
+        return body

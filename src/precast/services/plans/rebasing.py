@@ -1,0 +1,165 @@
+"""Rebases a run that has ended on another version of its plan, and on present data and catalogs.
+
+Shown first: which tasks are new, gone, or do something else, and on which nodes. Tasks that do something else run again; what has succeeded
+and is the same stays as it is, also if what it waits for runs again.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from precast.plans.model import Plan
+from precast.services.approvals.approvals import Participant
+from precast.services.identity.signer.messages import Credential
+from precast.services.jobs import issues as job_issues
+from precast.services.jobs.requests import decode_request
+from precast.services.plans.changes import RESUME, EndedRun, is_done
+from precast.services.plans.preparing.preparation import Instances, PlanPreparation, PreparedPlan
+from precast.services.plans.reading import PlanReading
+from precast.services.plans.runs import PlanStarter, check_rights, with_seals
+from precast.store.engine.database import Database
+from precast.store.engine.query import Transaction
+from precast.store.identity.audit import AuditLog
+from precast.store.jobs.attempts import Attempts
+from precast.store.jobs.jobs import Jobs
+from precast.store.plans.runs import PlanRuns, ProgramRow
+from precast.wire.nodes.bodies import TargetsBody
+from precast.wire.plans.bodies import PlanRequest, PlanSource, RebaseChange, ResumeView
+
+# What a task does on a node, by the number of the task and the node.
+Programs = Mapping[tuple[int, str], str]
+
+
+class PlanRebasing:
+    """Holds no state between calls."""
+
+    def __init__(
+        self,
+        database: Database,
+        jobs: Jobs,
+        attempts: Attempts,
+        runs: PlanRuns,
+        audit: AuditLog,
+        reading: PlanReading,
+        preparation: PlanPreparation,
+        starter: PlanStarter,
+    ) -> None:
+        self._database, self._jobs, self._attempts, self._runs = database, jobs, attempts, runs
+        self._audit, self._reading = audit, reading
+        self._preparation, self._starter = preparation, starter
+
+    async def preview(self, run: str, source: PlanSource, participant: Participant) -> ResumeView:
+        """What a rebase would change; nothing is stored. Raises what a start raises, PLAN-115, RUN-007."""
+        ended = await self._database.read(self._find_ended, run, participant.environments)
+        prepared = await self._prepare(ended, source, participant, is_start=False)
+        changes = await self._compare(ended, prepared)
+        return ResumeView(await self._reading.show(run, participant.environments), changes)
+
+    async def rebase(
+        self, run: str, source: PlanSource, participant: Participant, credential: Credential | None = None
+    ) -> ResumeView:
+        """Go on with a run on another version of its plan. Raises what a start raises, PLAN-115, RUN-007, RUN-008."""
+        ended = await self._database.read(self._find_ended, run, participant.environments)
+        prepared = await self._prepare(ended, source, participant, is_start=True)
+        check_rights(prepared, participant)
+        changes = await self._compare(ended, prepared)
+        before = await self._database.read(self._read_all_programs, run, ended.pinned.plan)
+        instances = choose_instances(ended, prepared, before)
+        if not instances:
+            raise job_issues.NOTHING_TO_REPEAT.error(run=run, verb=RESUME, states="failed or left to do")
+        await self._open(ended, prepared, instances, participant, credential)
+        return ResumeView(await self._reading.show(run, participant.environments), changes)
+
+    async def _prepare(
+        self, ended: EndedRun, source: PlanSource, participant: Participant, *, is_start: bool
+    ) -> PreparedPlan:
+        pinned = ended.pinned
+        request = PlanRequest(
+            source,
+            TargetsBody([node.name for node in pinned.nodes]),
+            pinned.master,
+            pinned.parameters,
+            pinned.subset,
+            pinned.mode,
+        )
+        return await self._preparation.prepare(request, participant, is_start=is_start, before=pinned.plan.tasks)
+
+    async def _compare(self, ended: EndedRun, prepared: PreparedPlan) -> list[RebaseChange]:
+        before = await self._database.read(self._read_all_programs, ended.job.id, ended.pinned.plan)
+        return compare_programs(ended.pinned.plan, before, prepared.pinned.plan, list_programs(prepared.programs))
+
+    async def _open(
+        self,
+        ended: EndedRun,
+        prepared: PreparedPlan,
+        instances: Sequence[Instances],
+        participant: Participant,
+        credential: Credential | None,
+    ) -> None:
+        """Store what the run has pinned now, and open another round."""
+        run, job = ended.job.id, ended.job
+        wanted = {(group.task, node) for group in instances for node in group.nodes}
+        commands = [
+            row._replace(nodes=nodes)
+            for row in prepared.commands
+            if (nodes := [node for node in row.nodes if (row.task, node) in wanted])
+        ]
+        request, plan = decode_request(job), prepared.pinned.plan
+        sealed = await self._starter.seal(run, request, plan, commands, job.made_by, credential)
+        request = with_seals(request, sealed, credential)
+
+        def store() -> Transaction[None]:
+            if not (yield from self._jobs.reopen(job, request.encode())):
+                raise job_issues.RUN_OPEN.error(run=run, verb=RESUME)
+            yield from self._starter.pin(run, prepared)
+            yield from self._starter.add_round(run, job.round + 1, request, prepared.pinned, instances, sealed)
+            yield from self._audit.add(
+                participant.actor, "plan.rebase", plan.name, run=run, digest=prepared.check.digest
+            )
+
+        await self._database.write(store)
+
+    def _find_ended(self, run: str, environments: Sequence[str]) -> Transaction[EndedRun]:
+        job, _, pinned = yield from self._reading.find(run, environments)
+        if job.ended_at is None:
+            raise job_issues.RUN_OPEN.error(run=run, verb=RESUME)
+        return EndedRun(job, pinned, (yield from self._attempts.list_states(run)))
+
+    def _read_all_programs(self, run: str, plan: Plan) -> Transaction[Programs]:
+        rows: list[ProgramRow] = []
+        for task in range(1, len(plan.tasks) + 1):
+            rows += yield from self._runs.list_programs(run, task)
+        return list_programs(rows)
+
+
+def list_programs(rows: Iterable[ProgramRow]) -> Programs:
+    return {(row.task, node): row.program for row in rows for node in row.nodes}
+
+
+def choose_instances(ended: EndedRun, prepared: PreparedPlan, before: Programs) -> list[Instances]:
+    """The steps of the next round: what has not succeeded, what is new, and what does something else now."""
+    done = {(step.task, step.node) for step in ended.steps if is_done(step)}
+    after = list_programs(prepared.programs)
+    chosen = []
+    for group in prepared.instances:
+        nodes = [
+            node
+            for node in group.nodes
+            if (key := (group.task, node)) not in done or (key in after and after[key] != before.get(key))
+        ]
+        if nodes:
+            chosen.append(Instances(group.task, nodes))
+    return chosen
+
+
+def compare_programs(before_plan: Plan, before: Programs, after_plan: Plan, after: Programs) -> list[RebaseChange]:
+    """How tasks differ: by what they do on each node."""
+    changed: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for key in sorted({*before, *after}):
+        if before.get(key) != after.get(key):
+            what = "added" if key not in before else "removed" if key not in after else "changed"
+            changed[key[0], what].append(key[1])
+    titles = {number: task.id for plan in (before_plan, after_plan) for number, task in enumerate(plan.tasks, start=1)}
+    views = [{"task": titles[task], "change": what, "nodes": nodes} for (task, what), nodes in sorted(changed.items())]
+    return msgspec.convert(views, list[RebaseChange])

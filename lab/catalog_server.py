@@ -1,4 +1,4 @@
-"""A server that a fetching agent meets: policy, catalog and contents over real TLS, signed by an authority of its own.
+"""A server that a fetching agent meets: policy, catalog, contents and content of tasks over real TLS, signed by an authority of its own.
 
 It answers what a test tells it to, so it can also be one that lies, breaks off or answers for another node.
 """
@@ -27,6 +27,7 @@ from precast.wire.catalogs.release_pointer import (
     release_text,
     signed_release_bytes,
 )
+from precast.wire.plans.task_content import PATH as TASK_CONTENT
 
 
 class CatalogServer:
@@ -41,6 +42,7 @@ class CatalogServer:
         self.contents: dict[str, bytes] = {}
         self.entries: dict[tuple[str, str], bytes] = {}
         self.asked: list[str] = []
+        self.problems: list[dict[str, Any]] = []  # the answers to the next requests for content of tasks
         self._directory = directory
         self.authority.enrol(self.root, name)
 
@@ -108,18 +110,39 @@ class CatalogServer:
         catalog = self.entries.get((parts.path.removeprefix("/v1/entries/"), entry))
         if catalog is not None:
             return 200, {HEADER: self.pointer(entry, catalog)}, catalog
-        data = self.contents.get(path.removeprefix("/v1/content/"))
+        if path.startswith(TASK_CONTENT) and self.problems:
+            return self._next_problem()
+        data = self.contents.get(path.removeprefix("/v1/content/").removeprefix(f"{TASK_CONTENT}/"))
         if data is None:
             problem = {"status": 404, "detail": "there is none", "code": "TEST-001"}
             return 404, {}, msgspec.json.encode(problem)
         begin = int(headers.get("Range", "bytes=0-")[6:-1])
         return (206 if begin else 200), {}, data[begin:]
 
+    def store(self, path: str, data: bytes) -> tuple[int, dict[str, str], bytes]:
+        """The answer to a request to store content of a task."""
+        self.asked.append(path)
+        if self.problems:
+            return self._next_problem()
+        digest = self.put(data)
+        if path != f"{TASK_CONTENT}/{digest}":
+            return 400, {}, msgspec.json.encode({"status": 400, "detail": "another digest", "code": "TEST-002"})
+        return 200, {}, msgspec.json.encode({"digest": digest, "size": len(data)})
+
+    def _next_problem(self) -> tuple[int, dict[str, str], bytes]:
+        problem = self.problems.pop(0)
+        return problem["status"], {}, msgspec.json.encode(problem)
+
 
 def _handler(server: CatalogServer) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            status, headers, body = server.answer(self.path, self.headers)
+            self._send(*server.answer(self.path, self.headers))
+
+        def do_PUT(self) -> None:
+            self._send(*server.store(self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+
+        def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)

@@ -111,7 +111,7 @@ def open_response(
     context: ssl.SSLContext,
     method: str,
     path: str,
-    body: bytes,
+    body: bytes | Iterable[bytes],
     headers: dict[str, str],
     timeout_s: float = 30.0,
 ) -> contextlib.AbstractContextManager[http.client.HTTPResponse]:

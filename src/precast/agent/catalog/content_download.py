@@ -1,6 +1,7 @@
-"""Downloads the contents that a catalog names and checks their digests. An interrupted download resumes, now or at the next fetch.
+"""Downloads the contents that a catalog or a task names and checks their digests.
 
-A partial download has a name of its own. The file is renamed when it is complete and has the right digest.
+An interrupted download resumes, now or at the next fetch. A partial download has a name of its own. The file is renamed when it is
+complete and has the right digest.
 """
 
 import hashlib
@@ -16,11 +17,14 @@ from precast.base.files import rename_flushed
 # How often the download of a content is resumed; each attempt must have received something.
 TRIES = 5
 _PART = ".part"
+_ROUTE = "/v1/content"
 _PARTIAL, _NOT_SATISFIABLE = 206, 416
 
 
-def download_contents(directory: Path, named: list[str], url: str, client: HttpClient) -> int:
+def download_contents(directory: Path, named: list[str], url: str, client: HttpClient, route: str = _ROUTE) -> int:
     """Download the contents that are missing, and return their count. File names are digests, so no other path can be written.
+
+    `route` is the path of the server's route, without the digest.
 
     Raises the server's error, UnavailableError HTTP-002 if a download cannot be completed, DeniedError AGENT-017 for a content that
     does not have its digest.
@@ -31,17 +35,17 @@ def download_contents(directory: Path, named: list[str], url: str, client: HttpC
         if not digests.is_digest(digest):
             raise issues.NOT_AS_NAMED.error(what="a content", digest=digest[:80])
         if not (directory / digest).is_file():
-            _download(directory, digest, url, client)
+            _download(directory, digest, url, client, route)
             count += 1
     return count
 
 
-def _download(directory: Path, digest: str, url: str, client: HttpClient) -> None:
+def _download(directory: Path, digest: str, url: str, client: HttpClient, route: str) -> None:
     part = directory / (digest + _PART)
     for tries_left in reversed(range(TRIES)):
         had_bytes = part.stat().st_size if part.is_file() else 0
         try:
-            _resume(part, digest, url, client, had_bytes)
+            _resume(part, f"{route}/{digest}", digest, url, client, had_bytes)
         except UnavailableError:
             if not tries_left or part.stat().st_size <= had_bytes:
                 raise
@@ -56,7 +60,7 @@ def _download(directory: Path, digest: str, url: str, client: HttpClient) -> Non
     raise issues.NOT_AS_NAMED.error(what="a content", digest=digest)
 
 
-def _resume(part: Path, digest: str, url: str, client: HttpClient, had_bytes: int) -> None:
+def _resume(part: Path, path: str, digest: str, url: str, client: HttpClient, had_bytes: int) -> None:
     """Append the missing bytes, or write the file from its beginning if the server does not support ranges."""
     headers = {"Range": f"bytes={had_bytes}-", "If-Range": f'"{digest}"'} if had_bytes else {}
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
@@ -68,7 +72,7 @@ def _resume(part: Path, digest: str, url: str, client: HttpClient, had_bytes: in
             file.truncate()
             return True
 
-        response = client.download(url, f"/v1/content/{digest}", headers, file, begin)
+        response = client.download(url, path, headers, file, begin)
     if response.status >= 400 and response.status != _NOT_SATISFIABLE:
         https.read_answer(url, response, dict)
 

@@ -25,13 +25,14 @@ class Started(Message, frozen=True):
 
 
 class Ask(Message, frozen=True):
-    """Root makes a request to a server."""
+    """Root makes a request to a server. Pieces of `content_bytes` follow if its body is content."""
 
     url: str
-    method: Literal["GET", "POST"]
+    method: Literal["GET", "POST", "PUT"]
     path: str
     headers: dict[str, str]
     body: bytes = b""
+    content_bytes: int = 0
 
 
 class Head(Message, frozen=True):
@@ -42,7 +43,7 @@ class Head(Message, frozen=True):
 
 
 class Piece(Message, frozen=True):
-    """The next bytes of the body."""
+    """The next bytes of a body: that of an answer, or content that root sends."""
 
     data: Annotated[bytes, msgspec.Meta(min_length=1, max_length=MAX_PIECE_BYTES)]
 
@@ -62,4 +63,4 @@ class Failed(Message, frozen=True):
 
 FromNetwork = Started | Head | Piece | End | Failed
 FROM_NETWORK: "msgspec.msgpack.Decoder[FromNetwork]" = msgspec.msgpack.Decoder(FromNetwork)
-FROM_ROOT: "msgspec.msgpack.Decoder[Ask]" = msgspec.msgpack.Decoder(Ask)
+FROM_ROOT: "msgspec.msgpack.Decoder[Ask | Piece]" = msgspec.msgpack.Decoder(Ask | Piece)

@@ -10,11 +10,12 @@ import signal
 import socket
 import ssl
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from precast.agent import issues
 from precast.agent.network import messages
 from precast.agent.network.frames import receive_frame, send_frame
+from precast.agent.network.http_client import content_headers, read_pieces
 from precast.agent.network.request_child import serve_requests
 from precast.agent.state.status_notes import NetworkNote
 from precast.base.errors import Kind, PrecastError
@@ -56,14 +57,27 @@ class NetworkClient:
         file.writelines(self._pieces(MAX_DOWNLOAD_BYTES - file.tell()))
         return HttpAnswer(head.status, b"", dict(head.headers))
 
+    def upload(self, url: str, path: str, file: IO[bytes], size: int) -> HttpAnswer:
+        self._send(messages.Ask(url, "PUT", path, content_headers(size), content_bytes=size))
+        for piece in read_pieces(file, size):
+            self._send(messages.Piece(piece))
+        head = self._receive_head()
+        return HttpAnswer(head.status, self._read_all(), dict(head.headers))
+
     def _read_all(self) -> bytes:
         return b"".join(self._pieces(MAX_ANSWER_BYTES))
 
     def _ask(self, request: messages.Ask) -> messages.Head:
+        self._send(request)
+        return self._receive_head()
+
+    def _send(self, message: messages.Ask | messages.Piece) -> None:
         try:
-            send_frame(self._peer, request)
+            send_frame(self._peer, message)
         except OSError as error:
             raise issues.NETWORK_ENDED.error(reason=error.strerror or error) from None
+
+    def _receive_head(self) -> messages.Head:
         answer = self._receive()
         if not isinstance(answer, messages.Head):
             raise issues.NETWORK_REFUSED.error(reason="a message that is out of place")

@@ -12,7 +12,8 @@ RELEASE = "release.json"
 NEXT_RELEASE = "next-release.json"
 CONTENT = "content"
 ENTRIES = "entries"
-CACHED = (POLICY, NEXT_RELEASE, RELEASE, CATALOG, CONTENT, ENTRIES)
+TASK_CONTENT = "task-content"
+CACHED = (POLICY, NEXT_RELEASE, RELEASE, CATALOG, CONTENT, ENTRIES, TASK_CONTENT)
 PLUGINS = Path("var/lib/precast/plugins")
 
 

@@ -5,6 +5,7 @@ The server drives the job, so a user may stop watching at any time, and a watche
 
 import sys
 import time
+from typing import Protocol, TypeVar
 
 from precast.base.errors import PrecastError
 from precast.cli.console.client import Client, segment
@@ -17,6 +18,15 @@ LIVE_REQUEST_WAIT_S = 1.0
 # How long a server may be unreachable before the watcher gives up.
 PATIENCE_S = 90.0
 
+Page = TypeVar("Page")
+
+
+class Notes(Protocol):
+    """What prints the progress, as far as reading changes needs it."""
+
+    def show_note(self, text: str) -> None:
+        """Print a note, such as that the server is not reachable at present."""
+
 
 def watch(client: Client, base: str, job: JobView, progress: Progress, wait_s: float | None) -> JobView:
     """Show the changes of a job until it has ended, or `wait_s` have passed. Raises the client's error if the server stays unreachable."""
@@ -27,7 +37,7 @@ def watch(client: Client, base: str, job: JobView, progress: Progress, wait_s: f
         while True:
             left_s = float("inf") if until_s is None else until_s - time.monotonic()
             request_s = max(0.0, min(LIVE_REQUEST_WAIT_S if progress.is_live else REQUEST_WAIT_S, left_s))
-            page = _get_changes(client, f"{base}/{segment(job.id)}/changes", after, request_s, progress)
+            page = read_changes(client, f"{base}/{segment(job.id)}/changes", JobChanges, after, request_s, progress)
             progress.show_changes(page)
             after = page.after
             if (page.run.is_over and not page.changes) or (left_s <= 0 and not page.run.is_over):
@@ -42,12 +52,12 @@ def watch(client: Client, base: str, job: JobView, progress: Progress, wait_s: f
         raise
 
 
-def _get_changes(client: Client, path: str, after: int, wait_s: float, progress: Progress) -> JobChanges:
+def read_changes(client: Client, path: str, kind: type[Page], after: int, wait_s: float, progress: Notes) -> Page:
     """The changes after a number; an unreachable server is asked again for `PATIENCE_S`."""
     give_up_at_s: float | None = None
     while True:
         try:
-            return client.ask("GET", path, JobChanges, query={"after": str(after), "wait_s": f"{wait_s:.1f}"})
+            return client.ask("GET", path, kind, query={"after": str(after), "wait_s": f"{wait_s:.1f}"})
         except PrecastError as error:
             now_s = time.monotonic()
             if not error.consequence.retry or (give_up_at_s is not None and now_s > give_up_at_s):

@@ -128,6 +128,10 @@ class PlanRunBrief(msgspec.Struct, frozen=True):
     digest: str
     counts: dict[str, int]  # tasks on nodes, by state
 
+    @property
+    def id(self) -> str:
+        return self.run.id
+
 
 class PlanRunView(msgspec.Struct, frozen=True):
     """A run of a plan."""

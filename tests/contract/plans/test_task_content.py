@@ -140,8 +140,25 @@ async def test_digest_that_a_node_has_not_sent_is_not_allowed_to_others(plan: Ru
     sent = await plan.send("master", KEYS)
     assert not await plan.database.write(plan.contents.allow_collected, "run", "master", [sent, secret], "a")
     assert not await plan.database.write(plan.contents.allow_collected, "run", "b", [sent], "a")
+    assert not await plan.database.write(plan.contents.allow_collected, "run", "master", [sent, "\0"], "a")
     await plan.begin("a", COPIES)
     assert (await plan.reads("a", secret), await plan.reads("a", sent)) == (None, None)
+
+
+async def test_content_whose_transfer_was_broken_off_is_not_allowed(
+    plan: RunningPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def break_off(*_: object) -> None:
+        raise ConnectionError
+
+    await plan.begin("master", COLLECTS)
+    with monkeypatch.context() as patched:
+        patched.setattr(task_content, "store_file", break_off)
+        assert await code_of(plan.send("master", KEYS)) == "ENV-015"
+    digest = digests.of_bytes(KEYS)
+    assert not await plan.database.write(plan.contents.allow_collected, "run", "master", [digest], "a")
+    await plan.send("master", KEYS)
+    assert await plan.database.write(plan.contents.allow_collected, "run", "master", [digest], "a")
 
 
 async def test_content_with_another_digest_or_too_large_is_refused_and_not_stored(

@@ -11,6 +11,7 @@ node has sent the content for the same job.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from precast.base.digests import is_digest
 from precast.store.code.blobs import Blobs
 from precast.store.engine.database import Database
 from precast.store.engine.query import Query, Transaction, json_list
@@ -128,8 +129,13 @@ class TaskContents:
     ) -> Transaction[bool]:
         """As `allow`, for content that a node has collected, for this job or another; False, and nothing is allowed, if it has not
         collected all of it."""
-        found = yield COLLECTED(job=collected_for or job, node=collector, digests=json_list(digests))
-        if {digest for (digest,) in found} != set(digests):
+        if not all(map(is_digest, digests)):
+            return False
+        source = collected_for or job
+        found = {digest for (digest,) in (yield COLLECTED(job=source, node=collector, digests=json_list(digests)))}
+        # A transfer that was broken off is noted, and its content may not be stored.
+        found &= yield from self._blobs.filter_referenced([content_owner(source)], digests)
+        if found != set(digests):
             return False
         yield from self.allow(job, digests, node)
         return True

@@ -6,14 +6,13 @@ its pipe is killed, and fails only the question that it was asked.
 """
 
 import asyncio
-import contextlib
 from typing import NamedTuple
 
 from precast.base.clock import Clock
 from precast.base.confinement.children import command
 from precast.base.confinement.confine import Level
+from precast.base.confinement.pipes import ChildPipe
 from precast.base.errors import PrecastError
-from precast.base.frames import LENGTH_BYTES, frame_length, make_frame
 from precast.services.traces import issues
 from precast.services.traces.costly_child import OUT_OF_MEMORY
 from precast.services.traces.costly_messages import CostlyReply, CostlyRequest, IndexFile, Refused, decode_reply, encode
@@ -35,52 +34,15 @@ class _Process:
     """The process of one environment. It answers one question after the other."""
 
     def __init__(self, limits: CostlyLimits) -> None:
-        self._limits = limits
-        self._process: asyncio.subprocess.Process | None = None
+        self.pipe = ChildPipe(command(MODULE, str(limits.memory_bytes), level=limits.level))
         self.turn = asyncio.Lock()
         self.used_s = 0.0
         self.window_s = float("-inf")
         self.spent_s = 0.0
 
-    @property
-    def is_running(self) -> bool:
-        return self._process is not None
-
     async def ask(self, request: CostlyRequest) -> CostlyReply:
         """Raises EOFError, OSError and ValueError if the process failed."""
-        process = self._process = self._process or await self._start()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        if process.stdin.is_closing():  # uvloop would raise a RuntimeError for a write
-            raise EOFError
-        process.stdin.write(make_frame(encode(request)))
-        await process.stdin.drain()
-        head = await process.stdout.readexactly(LENGTH_BYTES)
-        return decode_reply(await process.stdout.readexactly(frame_length(head)))
-
-    async def end(self) -> int | None:
-        """Kill the process; returns its exit code, if it had ended by itself."""
-        process, self._process = self._process, None
-        if process is None:
-            return None
-        # A process that has closed its pipe is about to end by itself.
-        with contextlib.suppress(TimeoutError):
-            if process.stdout is not None and process.stdout.at_eof():
-                async with asyncio.timeout(1.0):
-                    return await process.wait()
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        return None
-
-    async def _start(self) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            *command(MODULE, str(self._limits.memory_bytes), level=self._limits.level),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env={},
-        )
+        return decode_reply(await self.pipe.ask(encode(request)))
 
 
 class CostlyProcesses:
@@ -106,12 +68,12 @@ class CostlyProcesses:
                     reply = await process.ask(request)
             except TimeoutError:
                 process.spent_s = self._limits.budget_s
-                await process.end()
+                await process.pipe.end()
                 raise self._explain_delay(environment, request) from None
             except (EOFError, OSError, ValueError) as error:
-                raise self._explain_failure(environment, request, await process.end(), error) from None
+                raise self._explain_failure(environment, request, await process.pipe.end(), error) from None
             except BaseException:  # the pipe may hold half of a message
-                await process.end()
+                await process.pipe.end()
                 raise
             finally:
                 process.spent_s += self._clock.monotonic_s() - started_s
@@ -123,7 +85,7 @@ class CostlyProcesses:
         """End all processes."""
         processes, self._processes = list(self._processes.values()), {}
         for process in processes:
-            await process.end()
+            await process.pipe.end()
 
     async def _find(self, environment: str) -> _Process:
         process = self._processes.get(environment)
@@ -137,10 +99,10 @@ class CostlyProcesses:
         running = [
             (process.used_s, name)
             for name, process in self._processes.items()
-            if name != environment and process.is_running and not process.turn.locked()
+            if name != environment and process.pipe.is_running and not process.turn.locked()
         ]
         if len(running) >= self._limits.processes:
-            await self._processes[min(running)[1]].end()
+            await self._processes[min(running)[1]].pipe.end()
 
     def _explain_delay(self, environment: str, request: CostlyRequest) -> PrecastError:
         return issues.ANSWER_LATE.error(

@@ -52,6 +52,17 @@ class TaskInput(msgspec.Struct, frozen=True, omit_defaults=True):
     role: tuple[str, ...] = ("self",)
 
 
+class ComputedDependencies(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Dependencies that are different on each node: a YAQL expression gives a list, as the field of the task has it.
+
+    `plans.loading.dependencies.read_computed` reads its result.
+    """
+
+    field: Literal["requires", "required_for", "cross_depends", "cross_depended_by"]
+    expression: str
+    scope: str = ""  # of an included plan: the run_plan task, which is put before the names that the expression gives
+
+
 class PlanTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """A task. `parameters` are those of its type, as they were written; `unknown` has the fields that nothing reads."""
 
@@ -84,6 +95,9 @@ class PlanTask(msgspec.Struct, frozen=True, omit_defaults=True):
     refresh_on: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     unknown: dict[str, Any] = {}
+    computed: tuple[ComputedDependencies, ...] = ()
+    arguments: dict[str, Any] = {}  # of a task of an included plan: values of parameters, before those of the plan
+    collects_for: str = ""  # of a task that only sends the files of another, a `copy_files`, from the master: the id of that
 
 
 class PlanGroup(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -94,6 +108,7 @@ class PlanGroup(msgspec.Struct, frozen=True, omit_defaults=True):
     selectors: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
     fault_tolerance: str | None = None  # an integer or "N%"; None: never stops
+    unknown: dict[str, Any] = {}
 
 
 class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -103,6 +118,7 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     tasks: tuple[PlanTask, ...]
     groups: tuple[PlanGroup, ...] = ()
     parameters: dict[str, Any] = {}  # declared ones, with their types and defaults
+    unknown: dict[str, Any] = {}
 
 
 class PlanProblem(msgspec.Struct, frozen=True):
@@ -112,6 +128,7 @@ class PlanProblem(msgspec.Struct, frozen=True):
     code: str
     text: str
     hint: str = ""
+    is_error: bool = True  # where errors and warnings stand in one list
 
 
 class PlanNode(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -133,7 +150,8 @@ class InstanceKey(NamedTuple):
 class Instance(NamedTuple):
     """An instance, and what it waits for: the indexes of instances that must have succeeded, and sets of which one must have.
 
-    `joins` are indexes of the expansion's joints: sets of instances that many others wait for as a whole, stored once.
+    `joins` are indexes of the expansion's joints: sets of instances that many others wait for as a whole, stored once. Instances that wait
+    for one of the same set share the tuple too.
     """
 
     key: InstanceKey
@@ -150,8 +168,25 @@ class ToleranceGroup(NamedTuple):
     tolerate: int | None
 
 
+class PlacedDependency(NamedTuple):
+    """A task that waits for another on certain nodes. Tasks are numbers from 1; stages are on the sync node."""
+
+    task: int
+    needed: int
+    nodes: frozenset[str]  # where instances of the task wait
+    needed_on: frozenset[str]  # for instances on these nodes
+    is_local: bool  # each instance waits only for that on its own node; both sets of nodes are the same
+    is_any: bool  # one of them is enough
+    field: str  # the field that says so
+    declared_by: int  # of this task
+
+
 class Expansion(NamedTuple):
-    """A plan over nodes. The instances are in an order in which they can run: no instance waits for a later one."""
+    """A plan over nodes. The instances are in an order in which they can run: no instance waits for a later one.
+
+    Of the instances that could be next in this order, that of the task with the lowest number is, and of one task that on the first node
+    by name. `dependencies` are those from which the instances' needs were made.
+    """
 
     plan: Plan
     nodes: Sequence[PlanNode]
@@ -161,6 +196,7 @@ class Expansion(NamedTuple):
     canaries: Mapping[int, str]  # by the number of a task: the node that is first
     joints: Sequence[tuple[int, ...]] = ()
     warnings: Sequence[PlanProblem] = ()
+    dependencies: Sequence[PlacedDependency] = ()
 
 
 class Subset(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -41,7 +41,7 @@ def copy_files(context: TaskContext, work: CopyWork, inputs: Mapping[str, Any]) 
                     raise issues.STOPPED.error()
                 found = collected[file.source]
                 content = NewContent(found.digest, found.size, _opener(server, directory, found.digest))
-                wanted = FileModes(work.mode, work.directory_mode, int(found.mode, 8))
+                wanted = FileModes(work.mode or found.mode, work.directory_mode)
                 written = write_file(context.root, file.target, content, wanted)
                 changed += written.change != "unchanged"
                 context.say(str(written))

@@ -18,7 +18,7 @@ from precast.resources.files import atomic_writes, modes, safe_reads
 from precast.resources.files.checksums import PIECE_BYTES
 from precast.resources.files.safe_paths import LinkTarget, ParentCache
 
-DIRECTORY_MODE = 0o755
+FILE_MODE, DIRECTORY_MODE = 0o644, 0o755
 
 
 class NewContent(NamedTuple):
@@ -34,7 +34,6 @@ class FileModes(NamedTuple):
 
     file: str
     directory: str
-    default: int = 0o644
 
 
 class WrittenFile(NamedTuple):
@@ -110,7 +109,7 @@ def _find_present(directory: int, name: str, path: str, there: LinkTarget) -> os
 
 
 def _choose_form(parents: ParentCache, path: str, present: os.stat_result | None, wanted: FileModes) -> _Form:
-    mode, uid, gid = wanted.default, -1, -1
+    mode, uid, gid = FILE_MODE, -1, -1
     if present is not None and _is_of_root_alone(parents, path.rpartition("/")[0]):
         mode, uid, gid = stat.S_IMODE(present.st_mode), present.st_uid, present.st_gid
     return _Form(modes.parse(wanted.file).bits(mode, False) if wanted.file else mode, uid, gid)

@@ -127,11 +127,13 @@ def test_copied_files_have_content_and_mode_of_their_sources(served: RunningTask
     collected = {KEY: named(b"secret", "0600"), LARGE: named(large)}
     server.put(b"secret")
     server.put(large)
+    served.place("/srv/key", "old", 0o644)
     files = [(KEY, "/etc/nova/key"), (LARGE, "/srv/large"), (KEY, "/srv/key")]
     assert copy(served, collected, *files, directory_mode="0700") == {"changed": 3, "unchanged": 0}
     key = served.root / "etc/nova/key"
     assert (key.read_text(), (served.root / "srv/large").read_bytes()) == ("secret", large)
-    assert [stat.S_IMODE(path.stat().st_mode) for path in (key, key.parent)] == [0o600, 0o700]
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (key, key.parent, served.root / "srv/key")]
+    assert modes == [0o600, 0o700, 0o600]
     assert len(server.asked) == 2
     assert contents_in(served) == []
     assert served.lines[0] == "/etc/nova/key: created, 6 bytes, mode 0600"

@@ -19,6 +19,7 @@ from precast.services.code.file_trees import FileTree, TreeFile
 from precast.services.compile.changes import ChangeReasons
 from precast.services.compile.compiler import CompilerService
 from precast.services.compile.decider import DecisionService
+from precast.services.compile.entry_points import EntryPoints
 from precast.services.compile.inputs import NodeInputs
 from precast.services.compile.workers import Workers
 from precast.services.facts.intake import FACTS
@@ -91,6 +92,7 @@ class CompileServices:
         self.previews = ReleasePreviews(database, self.catalogs, self.environments, self.traces, targets, skeletons)
         pointers = ReleasePointers(DocumentSigner(), database.clock)
         self.downloads = CatalogDownloads(database, self.catalogs, self.blobs, skeletons, pointers)
+        self.entries = EntryPoints(database, self.catalogs, self.traces, self.fleet, self.environments, self.work)
         self._number = 0
 
     async def close(self) -> None:

@@ -25,7 +25,7 @@ from precast.lang.compiler.missing_facts import find_missing_facts
 from precast.lang.compiler.node_blocks import evaluate_node_block, include_assigned_classes
 from precast.lang.compiler.resources import Parameter, Resource
 from precast.lang.control_flow import Break, ControlFlow, Next
-from precast.lang.entry_points import read_entry_point
+from precast.lang.entry_points import check_entry_point
 from precast.lang.inputs import ABSENT, CompilerVersion, EntryPoint, Inputs, Listing, Read
 from precast.lang.issues import compiler as issues
 from precast.lang.settings import LogLine, Settings
@@ -136,7 +136,7 @@ def _units(compilation: Compilation, manifest: Source | None, entry: str) -> lis
     if manifest is not None:
         return [_unit(manifest)]
     if entry:
-        return [read_entry_point(compilation, entry)]
+        return [_entry_unit(compilation, entry)]
     path = compilation.settings.manifest
     units = _manifests(compilation.inputs, path)
     if not units:
@@ -185,6 +185,16 @@ def _reject_stray_jumps() -> Iterator[None]:
 
 def _unit(source: Source) -> SourceUnit:
     return translate_file(source.path, digests.of_bytes(source.text.encode()), source.text, "")
+
+
+def _entry_unit(compilation: Compilation, path: str) -> SourceUnit:
+    """The code of an entry point. Its file is not loaded a second time for the name of a class that it does not define."""
+    check_entry_point(path)
+    text = compilation.inputs.text(path)
+    if text is None:
+        raise issues.NO_ENTRY.error(path=path)
+    compilation.loader.mark_loaded(path)
+    return translate_file(path, text[0], text[1], "")
 
 
 def _manifests(inputs: Inputs, path: str) -> list[SourceUnit]:

@@ -5,14 +5,8 @@ work, and those of the environment's own manifests do not exist.
 """
 
 import posixpath
-from typing import TYPE_CHECKING
 
-from precast.lang.compiler.definitions import SourceUnit
-from precast.lang.compiler.loader import translate_file
 from precast.lang.issues import compiler as issues
-
-if TYPE_CHECKING:
-    from precast.lang.compiler.compilation import Compilation
 
 MAX_CHARS = 1_000
 
@@ -22,16 +16,3 @@ def check_entry_point(path: str) -> None:
     is_plain = path == posixpath.normpath(path) and not path.startswith(("/", "../")) and path not in ("", ".", "..")
     if not is_plain or len(path) > MAX_CHARS or not path.isprintable():
         raise issues.ENTRY_OUTSIDE.error(path=path[:MAX_CHARS])
-
-
-def read_entry_point(compilation: "Compilation", path: str) -> SourceUnit:
-    """Read an entry point. Its file is not loaded a second time for a class that it does not define.
-
-    Raises LANG-767 and LANG-768.
-    """
-    check_entry_point(path)
-    text = compilation.inputs.text(path)
-    if text is None:
-        raise issues.NO_ENTRY.error(path=path)
-    compilation.loader.mark_loaded(path)
-    return translate_file(path, text[0], text[1], "")

@@ -38,19 +38,20 @@ ADD = Query(
 WAIT = Query(
     "traces.wait",
     """
-    INSERT INTO compile_waiter (branch, node, since) VALUES (:branch, :node, :now) ON CONFLICT (branch, node) DO NOTHING
+    INSERT INTO compile_waiter (branch, node, entry, since) VALUES (:branch, :node, :entry, :now)
+    ON CONFLICT (branch, node, entry) DO NOTHING
     """,
 )
 STOP_WAITING = Query("traces.stop_waiting", "DELETE FROM compile_waiter WHERE node = :node")
 WAITERS = Query(
     "traces.waiters",
-    "SELECT node FROM compile_waiter WHERE branch = :branch ORDER BY since, node LIMIT :limit",
+    "SELECT node, entry FROM compile_waiter WHERE branch = :branch ORDER BY since, node, entry LIMIT :limit",
 )
 REMOVE_WAITERS = Query(
     "traces.remove_waiters",
     """
     DELETE FROM compile_waiter WHERE branch = :branch AND node IN
-        (SELECT node FROM compile_waiter WHERE branch = :branch ORDER BY node LIMIT :limit) RETURNING node
+        (SELECT DISTINCT node FROM compile_waiter WHERE branch = :branch ORDER BY node LIMIT :limit) RETURNING node
     """,
 )
 USE = Query(
@@ -134,14 +135,22 @@ SIZE = Query(
     WHERE environment = :environment
     """,
 )
-BRANCH_OF = Query("traces.branch_of", "SELECT branch FROM compile_waiter WHERE node = :node")
-COUNT_WAITERS = Query("traces.count_waiters", "SELECT count(*) FROM compile_waiter WHERE branch = :branch")
+BRANCH_OF = Query("traces.branch_of", "SELECT branch FROM compile_waiter WHERE node = :node AND entry = :entry")
+COUNT_WAITERS = Query("traces.count_waiters", "SELECT count(DISTINCT node) FROM compile_waiter WHERE branch = :branch")
 AMONG_WAITING = Query(
     "traces.among_waiting",
-    "SELECT node, branch FROM compile_waiter WHERE node IN (SELECT value FROM json_each(:nodes))",
+    "SELECT node, branch FROM compile_waiter WHERE node IN (SELECT value FROM json_each(:nodes)) AND entry = ''",
     postgresql="""
     SELECT node, branch FROM compile_waiter
-    WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
+    WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) AND entry = ''
+    """,
+)
+WAITING_FOR_ENTRIES = Query(
+    "traces.waiting_for_entries",
+    "SELECT node, entry, branch FROM compile_waiter WHERE node IN (SELECT value FROM json_each(:nodes)) AND entry <> ''",
+    postgresql="""
+    SELECT node, entry, branch FROM compile_waiter
+    WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) AND entry <> ''
     """,
 )
 SOURCE_MAP_OF = Query(
@@ -165,6 +174,13 @@ class ChainRow(msgspec.Struct, frozen=True):
     leaf: str
     catalog: str | None = None
     source_map: str | None = None
+
+
+class Waiter(NamedTuple):
+    """A node that waits for a compile of an entry point; of its main manifest if that is empty."""
+
+    node: str
+    entry: str
 
 
 class UnusedChain(NamedTuple):
@@ -226,31 +242,35 @@ class Traces:
         )
         return bool(rows)
 
-    def add_waiter(self, branch: str, node: str) -> Transaction[None]:
-        """Make a node wait for the compile of this branch, and of no other."""
-        yield STOP_WAITING(node=node)
-        yield WAIT(branch=branch, node=node, now=to_micros(self._database.clock.now()))
+    def add_waiter(self, branch: str, node: str, entry: str = "") -> Transaction[None]:
+        """Make a node wait for the compile of this branch, besides those that it waits for already."""
+        yield WAIT(branch=branch, node=node, entry=entry, now=to_micros(self._database.clock.now()))
 
-    def list_waiters(self, branch: str, limit: int) -> Transaction[list[str]]:
-        """List the nodes that wait for a branch, the longest waiting first."""
-        return [row[0] for row in (yield WAITERS(branch=branch, limit=limit))]
+    def list_waiters(self, branch: str, limit: int) -> Transaction[list[Waiter]]:
+        """List the nodes that wait for a branch, each with its entry point, the longest waiting first."""
+        return [Waiter(*row) for row in (yield WAITERS(branch=branch, limit=limit))]
 
     def count_waiters(self, branch: str) -> Transaction[int]:
         ((count,),) = yield COUNT_WAITERS(branch=branch)
         return int(count)
 
-    def find_branch(self, node: str) -> Transaction[str | None]:
-        """Find the branch that a node waits for; None if it does not wait."""
-        rows = yield BRANCH_OF(node=node)
+    def find_branch(self, node: str, entry: str = "") -> Transaction[str | None]:
+        """Find the branch that the catalog of a node, or of an entry point on it, waits for; None if it does not wait."""
+        rows = yield BRANCH_OF(node=node, entry=entry)
         return str(rows[0][0]) if rows else None
 
     def find_branches(self, nodes: Sequence[str]) -> Transaction[dict[str, str]]:
-        """Return those of the nodes that wait for a compile, each with its branch."""
+        """Return those of the nodes whose own catalog waits for a compile, each with its branch."""
         return dict((yield AMONG_WAITING(nodes=json_list(nodes))))
+
+    def find_entry_branches(self, nodes: Sequence[str]) -> Transaction[dict[Waiter, str]]:
+        """Return the entry points of these nodes whose catalogs wait for a compile, each with its branch."""
+        rows = yield WAITING_FOR_ENTRIES(nodes=json_list(nodes))
+        return {Waiter(node, entry): branch for node, entry, branch in rows}
 
     def remove_waiters(self, branch: str, limit: int) -> Transaction[list[str]]:
         """Remove up to `limit` nodes that wait for a branch, and return them."""
-        return sorted(row[0] for row in (yield REMOVE_WAITERS(branch=branch, limit=limit)))
+        return sorted({row[0] for row in (yield REMOVE_WAITERS(branch=branch, limit=limit))})
 
     def mark_used(self, chains: Collection[str], now: datetime) -> Transaction[set[str]]:
         """Record that walks used these chains, once a day. Returns the chains that no longer exist; the others stay until the commit."""
@@ -289,7 +309,7 @@ def _day(now: datetime) -> int:
 
 
 def remove_waiter(node: str) -> Transaction[None]:
-    """Remove a node from the nodes that wait for a compile."""
+    """Remove a node from the nodes that wait for a compile, of whatever entry point."""
     yield STOP_WAITING(node=node)
 
 

@@ -43,6 +43,7 @@ TEXTS = {
     *("server", "instance", "attempts", "machine", "machine_id", "address", "boot_id", "agent", "prefix"),
     *("targets", "point", "approved", "versions", "zone", "at_close", "phase"),
     *("request_id", "job_id", "event", "cause"),
+    *("entry", "after_entry"),
 }
 BYTES = {
     "payload",
@@ -169,6 +170,8 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "node_rule": {"classification"},
         "document": {"catalogs"},
         "node_catalog": {"catalogs"},
+        "entry_catalog": {"catalogs"},
+        "entry_hold": {"catalogs"},
         "node_release": {"catalogs"},
         "release_log": {"catalogs"},
         "node_change": {"catalogs"},

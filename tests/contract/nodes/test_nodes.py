@@ -21,6 +21,8 @@ from precast.services.query.targets import TargetService
 from precast.services.sessions.orders import STREAM_PREFIX, OrderService
 from precast.services.work_kinds import DECIDE
 from precast.store.catalogs.catalogs import Catalogs
+from precast.store.catalogs.entries import StagedEntry
+from precast.store.catalogs.entry_holds import EntryPin
 from precast.store.catalogs.release_log import NewLogEntry
 from precast.store.catalogs.released import Release
 from precast.store.catalogs.staged import CatalogChange, StagedCatalog
@@ -59,6 +61,8 @@ REFERRING = {
     "session_machine",
     "node_said",
     "compile_waiter",
+    "entry_catalog",
+    "entry_hold",
     "node_catalog",
     "node_release",
     "report",
@@ -366,6 +370,9 @@ def _fill_tables(database: Database, name: str) -> Transaction[None]:
     yield from fact_views.store_briefs([(name, "x", b"{}")])
     yield from catalogs.documents.store([("d", b"{}")])
     yield from catalogs.staged.stage([StagedCatalog(name, "production", "v", "f", "c", "d", "d", "[]", now, now)])
+    yield from catalogs.entries.want([name], ["first.pp"], now)
+    yield from catalogs.entries.stage([StagedEntry(name, "first.pp", "production", "v", "c", "d", "d", "[]", now)])
+    yield from catalogs.holds.hold("job", [EntryPin(name, "first.pp", "d")], now)
     number = yield from catalogs.log.add(NewLogEntry("release", "person:ann", ""))
     release = Release(name, 0, "d", "d", "[]", "production", "v", now, "person:ann", number)
     yield from catalogs.released.release([release])

@@ -88,7 +88,7 @@ async def test_facts_that_arrive_during_a_decision_are_not_lost(site: Explained)
     await site.decisions.spread("d")
     claims = await site.work.claim("decide", "slow", limit=10, lease_s=60)
     node_inputs = await site.database.read(site.inputs.read, [NODE])
-    outcome = await site.decisions.decide(node_inputs)
+    outcome = await site.decisions.decide(node_inputs, {})
     await site.node(colour="red")
     assert await site.decision() == "1 changed, none of them matters"
     await site.database.write(site.decisions._store, claims, node_inputs, outcome, [])

@@ -125,6 +125,7 @@ GET /v1/environments/{environment}/difference
 NODE_ROUTES = """
 GET /v1/catalog
 GET /v1/content/{digest}
+GET /v1/entries/{digest}
 GET /v1/policy
 POST /v1/facts
 GET /v1/session

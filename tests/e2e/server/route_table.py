@@ -32,6 +32,7 @@ POST    /v1/facts                                         node      -
 GET     /v1/catalog                                       node      -
 GET     /v1/policy                                        node      -
 GET     /v1/content/{digest}                              node      -
+GET     /v1/entries/{digest}                              node      -
 GET     /v1/agent/task-content/{digest}                   node      -
 PUT     /v1/agent/task-content/{digest}                   node      -
 

@@ -20,6 +20,12 @@ HELD_NODE = Issue(
     "{node} is on hold: two machines use its certificate, and neither gets another catalog",
     "`precast node show {node}` shows the machines; choose one with `precast node choose-machine`",
 )
+NO_ENTRY = Issue(
+    "RELEASE-006",
+    Kind.NOT_FOUND,
+    "there is no such catalog of an entry point for this node now",
+    "a node can fetch one while a plan that applies it is at work on the node: see `precast plan status`",
+)
 NO_SUCH_RELEASE = Issue(
     "RELEASE-005",
     Kind.NOT_FOUND,

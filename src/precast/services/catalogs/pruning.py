@@ -1,10 +1,11 @@
-"""Deletes what is no longer needed: traces that no walk uses, releases beyond the retained ones, documents without a reference.
+"""Deletes what is no longer needed: wants of entry points, traces that no walk uses, releases beyond the retained ones, and documents
+without a reference.
 
 It deletes in small batches, and several servers may do it at once. A transaction that is about to use a row locks it first by a write: the
 decision that stages a leaf locks its chain, and so does the compile that attaches another chain to it; the compile that stores a document
 locks it, and so does the release that refers to it. So either the row stays, or its user finds that it was deleted and does its work
-again. A catalog that is staged, that is served or that was served within a node's retained releases is never deleted, nor the content
-it names.
+again. A catalog that is staged, that a job holds, that is served or that was served within a node's retained releases is never deleted, nor
+the content it names.
 """
 
 import asyncio
@@ -32,10 +33,11 @@ EVERY_S = 6 * 3600.0
 
 
 class Retention(NamedTuple):
-    """How long a trace that no walk uses is kept, and how many releases of a node."""
+    """How long a trace that no walk uses and an entry point that no plan wants are kept, and how many releases of a node."""
 
     traces: timedelta = timedelta(days=30)
     releases: int = 10
+    entries: timedelta = timedelta(days=30)
 
 
 class PruneCounts(NamedTuple):
@@ -44,6 +46,7 @@ class PruneCounts(NamedTuple):
     releases: int
     chains: int
     documents: int
+    entries: int = 0
 
 
 class CatalogPruner:
@@ -63,17 +66,20 @@ class CatalogPruner:
         self._retention = retention or Retention()
 
     async def prune(self) -> PruneCounts:
-        """Prune once: releases, then traces, then the documents that these referred to. Cancelling leaves the rest for the next time."""
-        releases = await self._trim_releases()
+        """Prune once: releases and entry points, then traces, then the documents that these referred to.
+
+        Cancelling leaves the rest for the next time.
+        """
+        releases, entries = await self._trim_releases(), await self._delete_unwanted_entries()
         chains = await self._prune_chains()
-        return PruneCounts(releases, chains, await self._collect_documents())
+        return PruneCounts(releases, chains, await self._collect_documents(), entries)
 
     async def run(self) -> None:
         """Prune a few times a day until cancelled; if the database is unavailable, the next round tries again."""
         while True:
             try:
                 if any(counts := await self.prune()):
-                    log.info("deleted %d releases, %d traces and %d documents", *counts)
+                    log.info("deleted %d releases, %d traces, %d documents and %d entry points", *counts)
             except PrecastError as error:
                 if not error.consequence.retry:
                     raise
@@ -88,6 +94,14 @@ class CatalogPruner:
             after = crowded[-1]
         await self._trim_log()
         return count
+
+    async def _delete_unwanted_entries(self) -> int:
+        if (before := await self._guard.cutoff(self._retention.entries)) is None:
+            return 0
+        total = 0
+        while count := await self._database.write(self._catalogs.entries.delete_unwanted, before, PAGE):
+            total += count
+        return total
 
     async def _trim_log(self) -> None:
         """Delete entries of the log of which no node has kept a release."""
@@ -115,7 +129,9 @@ class CatalogPruner:
                 return total
 
     def _delete_chains(self, page: list[UnusedChain], before: datetime) -> Transaction[int]:
-        staged = yield from self._catalogs.staged.filter_chains([chain.id for chain in page])
+        ids = [chain.id for chain in page]
+        staged = yield from self._catalogs.staged.filter_chains(ids)
+        staged |= yield from self._catalogs.entries.filter_chains(ids)
         named = yield from self._catalogs.documents.filter_used(
             [chain.catalog for chain in page if chain.catalog is not None]
         )

@@ -1,17 +1,21 @@
-"""Shows the staged and the served catalog of a node, and why the node has this one.
+"""Shows the staged and the served catalog of a node, or that of an entry point, and why the node has this one.
 
 The trace tree tells why: the catalog depends on the reads of the path to its leaf, and on nothing else.
 """
 
+from functools import partial
+
 import msgspec
 
+from precast.base.errors import PrecastError
 from precast.services.catalogs import issues
 from precast.services.catalogs.explanations import answer_text, question_texts, read_view
-from precast.services.catalogs.leaf_problems import view_problems
+from precast.services.catalogs.leaf_problems import read_leaves, view_problems
 from precast.services.traces.chains import Leaf
 from precast.services.traces.divergence import Divergence
 from precast.services.traces.paths import decode_chain, read_path
 from precast.store.catalogs.catalogs import Catalogs
+from precast.store.catalogs.entries import EntryRow
 from precast.store.code.environments import Environments, EnvironmentVersion
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
@@ -27,18 +31,20 @@ class CatalogViews:
         self._database, self._catalogs, self._traces = database, catalogs, traces
         self._environments = environments
 
-    async def show(self, node: str) -> StagedView:
-        """The staged and the served catalog of a node. Raises NotFoundError RELEASE-001."""
-        view = await self._database.read(self._find_staged, node) if is_name(node) else None
+    async def show(self, node: str, entry: str = "") -> StagedView:
+        """The staged and the served catalog of a node; or the staged one of an entry point. Raises NotFoundError RELEASE-001."""
+        find = partial(self._find_entry, entry=entry) if entry else self._find_staged
+        view = await self._database.read(find, node) if is_name(node) else None
         if view is None:
-            raise issues.NO_CATALOG.error(node=node[:80], reason="nothing was decided for it")
+            raise _not_decided(node, entry)
         return view
 
-    async def why(self, node: str) -> CatalogExplanation:
-        """The reads that decided a node's catalog, in order. Raises NotFoundError RELEASE-001."""
-        view = await self._database.read(self._explain, node) if is_name(node) else None
+    async def why(self, node: str, entry: str = "") -> CatalogExplanation:
+        """The reads that decided the catalog of a node or of an entry point, in order. Raises NotFoundError RELEASE-001."""
+        find = partial(self._explain_entry, entry=entry) if entry else self._explain
+        view = await self._database.read(find, node) if is_name(node) else None
         if view is None:
-            raise issues.NO_CATALOG.error(node=node[:80], reason="nothing was decided for it")
+            raise _not_decided(node, entry)
         return view
 
     def _find_staged(self, node: str) -> Transaction[StagedView | None]:
@@ -63,6 +69,38 @@ class CatalogViews:
             logs=list(leaf.logs),
             problems=view_problems(leaf),
         )
+
+    def _find_entry(self, node: str, entry: str) -> Transaction[StagedView | None]:
+        row = yield from self._find_decided(node, entry)
+        if row is None or row.decided_at is None:
+            return None
+        leaf = (yield from read_leaves(self._traces, [row.chain or ""]))[row.chain or ""]
+        return StagedView(
+            node=node,
+            environment=row.environment or "",
+            version=row.version or "",
+            state="error" if row.digest is None else "staged",
+            staged=row.digest,
+            released=None,
+            decided_at=row.decided_at,
+            changed_at=row.decided_at,
+            error=leaf.error,
+            logs=list(leaf.logs),
+            problems=view_problems(leaf),
+            entry=entry,
+        )
+
+    def _explain_entry(self, node: str, entry: str) -> Transaction[CatalogExplanation | None]:
+        row = yield from self._find_decided(node, entry)
+        if row is None:
+            return None
+        links = yield from read_path(self._traces, row.chain or "")
+        reads = [read_view(link) for link in links or ()]
+        return CatalogExplanation(node, row.environment or "", row.version or "", row.digest, reads)
+
+    def _find_decided(self, node: str, entry: str) -> Transaction[EntryRow | None]:
+        wanted = yield from self._catalogs.entries.list_wanted([node])
+        return next((row for row in wanted.get(node, ()) if row.entry == entry and row.chain is not None), None)
 
     def _explain(self, node: str) -> Transaction[CatalogExplanation | None]:
         staged = (yield from self._catalogs.staged.find([node])).get(node)
@@ -90,6 +128,15 @@ class CatalogViews:
             answer_text(divergence.after),
             None if version is None else _version_view(version),
         )
+
+
+def _not_decided(node: str, entry: str) -> PrecastError:
+    reason = "nothing was decided for it"
+    if entry:
+        reason = (
+            f"nothing was decided for its entry point {entry[:200]}; `precast catalog compile` with --entry requests it"
+        )
+    return issues.NO_CATALOG.error(node=node[:80], reason=reason)
 
 
 def _version_view(version: EnvironmentVersion) -> VersionView:

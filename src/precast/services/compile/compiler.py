@@ -98,21 +98,23 @@ class CompilerService:
 
     async def _compile(self, claim: Claim) -> None:
         branch = msgspec.json.decode(claim.payload, type=Branch)
-        node_input = await self._pick_waiter(branch)
-        finished = None if node_input is None else await self._compile_node(node_input)
+        picked = await self._pick_waiter(branch)
+        finished = None if picked is None else await self._compile_node(*picked)
         await self._database.write(self._store, claim, branch, finished, self._ids.new())
         await self._request_all_decisions(branch)
 
-    async def _pick_waiter(self, branch: Branch) -> NodeInput | None:
-        """One of the nodes that wait for this branch; None if none does any more."""
-        waiters = await self._database.read(self._traces.list_waiters, branch.key, 1)
-        node_inputs = await self._database.read(self._inputs.read, waiters) if waiters else []
-        return node_inputs[0] if node_inputs and node_inputs[0].version and node_inputs[0].facts_digest else None
+    async def _pick_waiter(self, branch: Branch) -> tuple[NodeInput, str] | None:
+        """One of the nodes that wait for this branch, with its entry point; None if none does any more."""
+        for waiter in await self._database.read(self._traces.list_waiters, branch.key, 1):
+            for node_input in await self._database.read(self._inputs.read, [waiter.node]):
+                if node_input.version and node_input.facts_digest:
+                    return node_input, waiter.entry
+        return None
 
-    async def _compile_node(self, node_input: NodeInput) -> _FinishedCompile | None:
-        """Compile for a node with its present inputs; None if the tree has a leaf for it by now."""
+    async def _compile_node(self, node_input: NodeInput, entry: str) -> _FinishedCompile | None:
+        """Compile an entry point for a node with its present inputs; None if the tree has a leaf for it by now."""
         assert node_input.version is not None, "the caller checks it"
-        node = node_data(node_input)
+        node = msgspec.structs.replace(node_data(node_input), entry=entry)
         tree = await self._trace_cache.tree(node_input.environment, node_input.version)
         (walk,) = await self._trace_cache.walk(tree, [node])
         if isinstance(walk, ReachedLeaf):

@@ -1,11 +1,13 @@
 """Decides which catalog each node gets: walks the trace tree with the node's inputs, and stages the catalog of the leaf.
 
+A decision about a node is one about its main manifest and about all entry points that are wanted for it.
+
 A node whose walk ends at a missing branch waits there. One compile is requested for the branch, however many nodes wait: a hundred nodes
 of one kind wait for one compile. When the tree has grown, each of them is decided upon again; no node is given the result of another.
 This module compiles nothing, and no catalog is served before it is released: by an operator, or by the environment's policy.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from precast.base import canonical
 from precast.base.errors import PrecastError
@@ -13,7 +15,7 @@ from precast.services.catalogs.release_policy import ReleasePolicy
 from precast.services.catalogs.skeletons import Skeletons
 from precast.services.compile.changes import ChangeReasons
 from precast.services.compile.inputs import NodeInput, NodeInputs
-from precast.services.compile.walks import Branch, CatalogWalks, DecisionOutcome
+from precast.services.compile.walks import Branch, CatalogWalks, DecisionOutcome, Wanted
 from precast.services.queue_worker import LostClaim, run_worker
 from precast.services.traces.cache import TraceCache
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
@@ -28,6 +30,8 @@ from precast.store.traces import Traces, remove_waiter
 
 LEASE_S = 30.0
 BATCH = 64
+# Catalogs that are decided upon in one transaction, unless a single node has more entry points.
+MAX_WALKS = 256
 # Nodes of an environment whose decisions are requested in one transaction.
 PAGE = 500
 
@@ -68,8 +72,11 @@ class DecisionService:
     async def work_off(self, owner: str) -> int:
         """Decide upon a batch of nodes; returns how many items it was."""
         claims = await self._work.claim(DECIDE.name, owner, limit=BATCH, lease_s=LEASE_S)
-        if claims:
-            await self._decide_claimed(claims)
+        if not claims:
+            return 0
+        wanted = await self._database.read(self._catalogs.entries.list_wanted, [claim.key for claim in claims])
+        for batch in _split(claims, wanted):
+            await self._decide_claimed(batch, wanted)
         return len(claims)
 
     async def spread(self, owner: str) -> int:
@@ -82,18 +89,18 @@ class DecisionService:
             await self._work.complete(claim)
         return len(claims)
 
-    async def decide(self, node_inputs: Sequence[NodeInput]) -> DecisionOutcome:
-        """Find the catalogs of these nodes. Writes nothing."""
-        return await self._walks.decide(node_inputs)
+    async def decide(self, node_inputs: Sequence[NodeInput], wanted: Wanted) -> DecisionOutcome:
+        """Find the catalogs of these nodes, and of their wanted entry points. Writes nothing."""
+        return await self._walks.decide(node_inputs, wanted)
 
-    async def _decide_claimed(self, claims: Sequence[Claim]) -> None:
+    async def _decide_claimed(self, claims: Sequence[Claim], wanted: Wanted) -> None:
         try:
             node_inputs = await self._database.read(self._inputs.read, [claim.key for claim in claims])
             before = await self._database.read(
                 self._catalogs.staged.find, [node_input.node for node_input in node_inputs]
             )
             while True:
-                outcome = await self.decide(node_inputs)
+                outcome = await self.decide(node_inputs, wanted)
                 changes = await self._reasons.find(node_inputs, before, outcome.staged)
                 decided = [claim for claim in claims if claim.key not in outcome.failed]
                 decided_inputs = [node_input for node_input in node_inputs if node_input.node not in outcome.failed]
@@ -129,13 +136,17 @@ class DecisionService:
             yield from self._policy.follow(before, outcome.staged)
         if changes:
             yield from self._catalogs.staged.record_changes(changes)
-        for staged in outcome.staged:
-            yield from remove_waiter(staged.node)
-        for node in outcome.idle:
-            yield from remove_waiter(node)
-        for node, branch in outcome.waiting:
-            yield from self._traces.add_waiter(branch.key, node)
-        yield from self._request_compiles(branch for _, branch in outcome.waiting)
+        if outcome.entries:
+            yield from self._catalogs.entries.stage(outcome.entries)
+        if outcome.failed_entries:
+            yield from self._catalogs.entries.note_trouble(
+                (node, entry, f"{error.message} [{error.code}]") for node, entry, error in outcome.failed_entries
+            )
+        for node_input in node_inputs:
+            yield from remove_waiter(node_input.node)
+        for waiting in outcome.waiting:
+            yield from self._traces.add_waiter(waiting.branch.key, waiting.node, waiting.entry)
+        yield from self._request_compiles(waiting.branch for waiting in outcome.waiting)
         # The claimed items first, then the requests for some of them again: in the order of names, as every writer requests them.
         if not (yield from self._work.complete_claims(claims)):
             raise LostClaim
@@ -144,7 +155,9 @@ class DecisionService:
     def _lock_chains(self, outcome: DecisionOutcome) -> Transaction[None]:
         """Lock the chains that the walks have used. Raises PrunedChains if one of them no longer exists."""
         used = {staged.chain: staged.environment for staged in outcome.staged}
-        used |= {branch.chain: branch.environment for _, branch in outcome.waiting if branch.chain}
+        used |= {staged.chain: staged.environment for staged in outcome.entries}
+        branches = [waiting.branch for waiting in outcome.waiting]
+        used |= {branch.chain: branch.environment for branch in branches if branch.chain}
         if used and (gone := (yield from self._traces.mark_used(used.keys(), self._database.clock.now()))):
             raise PrunedChains({used[chain] for chain in gone})
 
@@ -171,3 +184,18 @@ class DecisionService:
         nodes = yield from self._inputs.of_environment(environment, after, PAGE)
         yield from self._work.enqueue_items(DECIDE.name, [ItemRequest(node) for node in nodes])
         return nodes[-1] if len(nodes) == PAGE else None
+
+
+def _split(claims: Sequence[Claim], wanted: Wanted) -> Iterator[list[Claim]]:
+    """Batches of claims that have about as many catalogs as one transaction can store in a moment."""
+    batch: list[Claim] = []
+    walks = 0
+    for claim in claims:
+        count = 1 + len(wanted.get(claim.key, ()))
+        if batch and walks + count > MAX_WALKS:
+            yield batch
+            batch, walks = [], 0
+        batch.append(claim)
+        walks += count
+    if batch:
+        yield batch

@@ -1,6 +1,6 @@
 """Documents by digest: bodies of catalogs, and source maps.
 
-A document is never changed, and stays as long as a staged catalog, a release or a trace refers to it.
+A document is never changed, and stays as long as a staged catalog, a release, a hold or a trace refers to it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,21 +25,29 @@ USED = Query(
     """
     SELECT skeleton FROM node_catalog WHERE skeleton IN (SELECT value FROM json_each(:digests))
     UNION SELECT skeleton FROM node_release WHERE skeleton IN (SELECT value FROM json_each(:digests))
+    UNION SELECT skeleton FROM entry_catalog WHERE skeleton IN (SELECT value FROM json_each(:digests))
+    UNION SELECT skeleton FROM entry_hold WHERE skeleton IN (SELECT value FROM json_each(:digests))
     """,
     postgresql="""
     SELECT skeleton FROM node_catalog
     WHERE skeleton = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:digests AS JSONB))))
     UNION SELECT skeleton FROM node_release
     WHERE skeleton = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:digests AS JSONB))))
+    UNION SELECT skeleton FROM entry_catalog
+    WHERE skeleton = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:digests AS JSONB))))
+    UNION SELECT skeleton FROM entry_hold
+    WHERE skeleton = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:digests AS JSONB))))
     """,
 )
 UNUSED = Query(
     "catalogs.unnamed",
     """
-    -- Old documents that no staged catalog and no release refers to; the leaf of a trace may still refer to them.
+    -- Old documents that no staged catalog, release or hold refers to; the leaf of a trace may still refer to them.
     SELECT digest FROM document WHERE digest > :after_digest AND stored_at < :before_at
         AND NOT EXISTS (SELECT 1 FROM node_catalog WHERE skeleton = document.digest)
         AND NOT EXISTS (SELECT 1 FROM node_release WHERE skeleton = document.digest)
+        AND NOT EXISTS (SELECT 1 FROM entry_catalog WHERE skeleton = document.digest)
+        AND NOT EXISTS (SELECT 1 FROM entry_hold WHERE skeleton = document.digest)
     ORDER BY digest LIMIT :limit
     """,
 )
@@ -49,6 +57,8 @@ DELETE_UNUSED = Query(
     DELETE FROM document WHERE digest = :digest AND stored_at < :before_at
         AND NOT EXISTS (SELECT 1 FROM node_catalog WHERE skeleton = :digest)
         AND NOT EXISTS (SELECT 1 FROM node_release WHERE skeleton = :digest)
+        AND NOT EXISTS (SELECT 1 FROM entry_catalog WHERE skeleton = :digest)
+        AND NOT EXISTS (SELECT 1 FROM entry_hold WHERE skeleton = :digest)
     RETURNING digest
     """,
 )
@@ -82,11 +92,11 @@ class Documents:
         return await self._database.read(self.find, digest)
 
     def filter_used(self, digests: Sequence[str]) -> Transaction[set[str]]:
-        """Return those of the digests that a staged catalog or a release refers to."""
+        """Return those of the digests that a staged catalog, a release or a hold refers to."""
         return {row[0] for row in (yield USED(digests=json_list(digests)))}
 
     def list_unused(self, before: datetime, after: str, limit: int) -> Transaction[list[str]]:
-        """List documents older than `before` that no staged catalog or release refers to, by digest; a trace may still refer to them."""
+        """List documents older than `before` that only a trace may still refer to, by digest."""
         return [row[0] for row in (yield UNUSED(before_at=to_micros(before), after_digest=after, limit=limit))]
 
     def delete_unused(self, digest: str, before: datetime) -> Transaction[bool]:

@@ -159,7 +159,7 @@ TABLES: tuple[Table, ...] = (
             "source_map",
         ),
     ),
-    Table("compile_waiter", ("branch", "node"), ("since",)),
+    Table("compile_waiter", ("branch", "node", "entry"), ("since",)),
     Table(
         "node_catalog",
         ("node",),
@@ -175,6 +175,19 @@ TABLES: tuple[Table, ...] = (
             "changed_at",
             "problems",
         ),
+    ),
+    Table(
+        "entry_catalog",
+        ("node", "entry"),
+        (
+            *("wanted_at", "environment", "version", "chain", "skeleton", "digest", "fill", "decided_at"),
+            *("problems", "trouble"),
+        ),
+    ),
+    Table(
+        "entry_hold",
+        ("job", "node", "entry"),
+        ("digest", "skeleton", "fill", "environment", "version", "held_at"),
     ),
     Table(
         "release_log",

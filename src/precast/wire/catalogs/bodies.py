@@ -21,7 +21,7 @@ class ProblemView(msgspec.Struct, frozen=True):
 
 
 class StagedView(msgspec.Struct, frozen=True):
-    """The staged and the served catalog of a node."""
+    """The staged and the served catalog of a node; of an entry point, the staged one."""
 
     node: str
     environment: str
@@ -36,6 +36,7 @@ class StagedView(msgspec.Struct, frozen=True):
     error: str | None = None
     logs: list[tuple[str, str]] = []
     problems: list[ProblemView] = []
+    entry: str = ""
 
 
 class CompileInputsView(msgspec.Struct, frozen=True):
@@ -288,7 +289,7 @@ class PreviewView(msgspec.Struct, frozen=True):
 
 
 class CatalogError(msgspec.Struct, frozen=True):
-    """A node that gets no catalog: the code has an error, or its compile failed."""
+    """A node that gets no catalog, for its main manifest or for an entry point: the code has an error."""
 
     node: str
     environment: str
@@ -296,16 +297,28 @@ class CatalogError(msgspec.Struct, frozen=True):
     error: str
     since: datetime
     problems: list[ProblemView] = []
+    entry: str = ""
+
+    @property
+    def position(self) -> str:
+        """Where the next page of the list begins."""
+        return f"{self.node} {self.entry}".rstrip()
 
 
 class CatalogWarning(msgspec.Struct, frozen=True):
-    """A node whose staged catalog has problems, which a run would meet."""
+    """A node whose staged catalog, or that of an entry point, has problems that a run would meet."""
 
     node: str
     environment: str
     version: str
     problems: list[ProblemView]
     since: datetime
+    entry: str = ""
+
+    @property
+    def position(self) -> str:
+        """Where the next page of the list begins."""
+        return f"{self.node} {self.entry}".rstrip()
 
 
 class DeadCompile(msgspec.Struct, frozen=True):

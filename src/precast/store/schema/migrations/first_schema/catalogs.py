@@ -33,8 +33,9 @@ TABLES = (
     CREATE TABLE compile_waiter (
         branch      TEXT NOT NULL,           -- where the trace tree ends for the node: the key of the requested compile
         node        TEXT NOT NULL REFERENCES node (name),
+        entry       TEXT NOT NULL,           -- the entry point that it waits for; empty for the main manifest
         since       {int} NOT NULL,
-        PRIMARY KEY (branch, node)
+        PRIMARY KEY (branch, node, entry)
     ){strict}
     """,
     "CREATE INDEX compile_waiter_node ON compile_waiter (node)",
@@ -58,6 +59,44 @@ TABLES = (
     "CREATE INDEX node_catalog_broken ON node_catalog (node) WHERE skeleton IS NULL",
     "CREATE INDEX node_catalog_chain ON node_catalog (chain)",
     "CREATE INDEX node_catalog_skeleton ON node_catalog (skeleton)",
+    """
+    CREATE TABLE entry_catalog (             -- the entry points that are wanted for each node, with the staged catalog of each
+        node        TEXT NOT NULL REFERENCES node (name),
+        entry       TEXT NOT NULL,           -- a path inside the environment
+        wanted_at   {int} NOT NULL,          -- when a plan or a person last wanted it
+        environment TEXT,                    -- from here on as in node_catalog; NULL before the first decision
+        version     TEXT,
+        chain       TEXT,
+        skeleton    TEXT,
+        digest      TEXT,
+        fill        TEXT,
+        decided_at  {int},
+        problems    {int} NOT NULL DEFAULT 0,
+        trouble     TEXT NOT NULL DEFAULT '',-- why the last decision could not be made, where that is no error of the code
+        PRIMARY KEY (node, entry)
+    ){strict}
+    """,
+    "CREATE INDEX entry_catalog_wanted ON entry_catalog (wanted_at)",
+    "CREATE INDEX entry_catalog_broken ON entry_catalog (node, entry) WHERE chain IS NOT NULL AND skeleton IS NULL",
+    "CREATE INDEX entry_catalog_problems ON entry_catalog (node, entry) WHERE problems > 0",
+    "CREATE INDEX entry_catalog_chain ON entry_catalog (chain)",
+    "CREATE INDEX entry_catalog_skeleton ON entry_catalog (skeleton)",
+    """
+    CREATE TABLE entry_hold (                -- the catalogs of entry points that a job has pinned
+        job         TEXT NOT NULL,
+        node        TEXT NOT NULL REFERENCES node (name),
+        entry       TEXT NOT NULL,
+        digest      TEXT NOT NULL,
+        skeleton    TEXT NOT NULL REFERENCES document (digest),
+        fill        TEXT NOT NULL,
+        environment TEXT NOT NULL,
+        version     TEXT NOT NULL,           -- of the environment
+        held_at     {int} NOT NULL,
+        PRIMARY KEY (job, node, entry)
+    ){strict}
+    """,
+    "CREATE INDEX entry_hold_node ON entry_hold (node, digest)",
+    "CREATE INDEX entry_hold_skeleton ON entry_hold (skeleton)",
     """
     CREATE TABLE release_log (               -- each release and rollback once, however many nodes it has
         number      {int} PRIMARY KEY,       -- only grows; on PostgreSQL there may be gaps

@@ -35,6 +35,7 @@ from precast.app.nodes import (
     build_windows_api,
 )
 from precast.app.people import build_browser_sessions, build_people_service
+from precast.app.plans import build_plans_api
 from precast.app.reports import build_report_components
 from precast.app.sessions import build_session_components
 from precast.app.settings import ROLES, Address, ServerSettings
@@ -184,6 +185,7 @@ class ApiRole:
         routes.collect(build_queries_api(database))
         routes.collect(AuditApi(build_audit_log(database)))
         routes.collect(build_runs_api(database, self._settings, self._signer))
+        routes.collect(build_plans_api(database, self._settings, self._signer))
         routes.collect(build_actions_api(database, self._settings, self._signer, self._guard))
         routes.collect(self._reports.api)
         routes.collect(self._status_api())

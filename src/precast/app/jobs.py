@@ -1,5 +1,7 @@
 """Builds jobs and actions: their APIs, the driver and the scheduler that the role scheduler runs, and what follows what nodes do."""
 
+from collections.abc import Mapping, Sequence
+
 from precast.api.actions.actions import ActionsApi
 from precast.api.jobs import JobsApi
 from precast.app.nodes import build_window_service
@@ -20,11 +22,11 @@ from precast.services.catalogs.releases import Releases
 from precast.services.clocks.guard import ClockGuard
 from precast.services.identity.signer.client import SignerClient
 from precast.services.jobs.creation import JobCreation
-from precast.services.jobs.driven_job import JobStores
+from precast.services.jobs.driven_job import JobStores, MakeWork
 from precast.services.jobs.driver import JobDriver
+from precast.services.jobs.driving.job_releases import JobReleases
 from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.jobs.grants import Grants
-from precast.services.jobs.driving.job_releases import JobReleases
 from precast.services.jobs.meters import JobMeters
 from precast.services.jobs.reconciler import Reconciler
 from precast.services.jobs.results import AttemptResults
@@ -39,7 +41,7 @@ from precast.store.engine.database import Database
 from precast.store.identity.certificates import NodeCertificates
 from precast.store.identity.tokens import Tokens
 from precast.store.jobs.attempts import Attempts
-from precast.store.jobs.jobs import Jobs
+from precast.store.jobs.jobs import DeletePart, Jobs
 from precast.store.jobs.node_locks import NodeLocks
 from precast.store.nodes.nodes import Fleet
 from precast.store.sessions.sessions import Sessions
@@ -68,7 +70,14 @@ def build_runs_api(database: Database, settings: ServerSettings, signer: SignerC
     return JobsApi(build_job_service(database, signer), database.clock, settings.runs_per_minute)
 
 
-def build_job_driver(database: Database, guard: ClockGuard, lag: IntakeLag) -> JobDriver:
+def build_job_driver(
+    database: Database,
+    guard: ClockGuard,
+    lag: IntakeLag,
+    works: Mapping[str, MakeWork],
+    parts: Sequence[DeletePart],
+) -> JobDriver:
+    """`works` makes the work of kinds of jobs that have their own, and `parts` deletes what is stored beside jobs."""
     stores = JobStores(
         database,
         Jobs(database),
@@ -79,6 +88,8 @@ def build_job_driver(database: Database, guard: ClockGuard, lag: IntakeLag) -> J
         guard,
         build_window_service(database),
         build_job_releases(database),
+        works,
+        parts,
     )
     return JobDriver(stores, lag)
 

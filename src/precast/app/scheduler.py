@@ -5,6 +5,7 @@ from functools import partial
 from precast.app.classification import build_classification
 from precast.app.environments import build_environment_components
 from precast.app.jobs import build_action_scheduler, build_job_driver, build_reconciler
+from precast.app.plans import build_plan_work, list_plan_parts
 from precast.app.reports import build_report_retention, build_returner_service
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import BackgroundTask
@@ -13,11 +14,14 @@ from precast.services.clocks.guard import ClockGuard
 from precast.services.code.content_collection import ContentCollector
 from precast.services.facts.retention import FactRetention
 from precast.services.jobs.flow.intake_lag import IntakeLag
+from precast.services.jobs.requests import PLAN
+from precast.services.plans.retention import PlanDataRetention
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.code.blobs import Blobs
 from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.facts.facts import Facts
+from precast.store.plans.runs import PlanRuns
 from precast.store.traces import Traces
 
 
@@ -37,11 +41,13 @@ def scheduler_tasks(
         build_report_retention(database, settings, guard).run,
         ContentCollector(database, Blobs(database), Environments(database), guard).run,
         _build_pruner(database, settings, guard).run,
+        PlanDataRetention(database, PlanRuns(database), guard).run,
         lambda: classification.rules.run(server_id),
     ]
     returners, names = build_returner_service(database, settings)
     tasks += [partial(returners.run, name, server_id) for name in names]
-    driver = build_job_driver(database, guard, lag or IntakeLag(database.clock.monotonic_s))
+    works, parts = {PLAN: build_plan_work(database)}, list_plan_parts(database)
+    driver = build_job_driver(database, guard, lag or IntakeLag(database.clock.monotonic_s), works, parts)
     tasks.append(lambda: driver.run(server_id))
     tasks.append(build_reconciler(database).run)
     tasks.append(lambda: build_action_scheduler(database, guard).run())

@@ -32,6 +32,7 @@ from precast.store.jobs.attempts import purge_node_attempts
 from precast.store.nodes import policies
 from precast.store.nodes.classification import ClassificationValues, SourceClassification
 from precast.store.nodes.nodes import Fleet
+from precast.store.plans.runs import delete_node_successes
 from precast.store.queue.queue import WorkQueue
 from precast.store.reports import reports
 from precast.store.sessions.sessions import Sessions
@@ -227,6 +228,7 @@ class NodeService:
         yield from delete_node_catalogs(node)
         yield from policies.delete_policy(node)
         yield from purge_node_attempts(node, self._database.clock.now())
+        yield from delete_node_successes(node)
         yield from delete_node_actions(node)
         yield from self._classifier.delete(node)
         yield from self._sessions.delete_node(node)

@@ -20,6 +20,7 @@ from precast.services.jobs.requests import EXEC_GRACE_S, PLAN, JobRequest, resol
 from precast.services.jobs.sealed_commands import CommandSigner
 from precast.services.plans import issues
 from precast.services.plans.pinned import PinnedPlan
+from precast.services.plans.preparing.catalogs import CatalogPins
 from precast.services.plans.preparing.preparation import Instances, PlanPreparation, PreparedPlan
 from precast.services.plans.reading import PlanReading
 from precast.services.plans.seals import SealedPrograms, seal_programs
@@ -44,6 +45,7 @@ class RunStores(NamedTuple):
     attempts: Attempts
     runs: PlanRuns
     contents: TaskContents
+    catalogs: CatalogPins
     audit: AuditLog
 
 
@@ -125,9 +127,13 @@ class PlanStarter:
 
     def pin(self, job: str, prepared: PreparedPlan) -> Transaction[None]:
         """Store what a run uses from now on."""
-        stores, name = self._stores, prepared.pinned.plan.name
-        row = PlanRunRow(job, name, prepared.check.digest, prepared.pinned.encode())
+        stores, pinned = self._stores, prepared.pinned
+        row = PlanRunRow(job, pinned.plan.name, prepared.check.digest, pinned.encode())
         yield from stores.runs.pin(row, prepared.programs, prepared.data)
+        if pinned.replays:
+            yield from stores.catalogs.copy_holds(pinned.replays, job, pinned.catalogs)
+        else:
+            yield from stores.catalogs.hold(job, pinned.catalogs)
         if prepared.executables:
             yield from stores.contents.allow(job, prepared.executables)
         if prepared.collecting:

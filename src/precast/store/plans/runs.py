@@ -150,6 +150,6 @@ def delete_run(job: str) -> Transaction[None]:
     yield queries.DELETE_RUN(job=job)
 
 
-def delete_node(node: str) -> Transaction[None]:
+def delete_node_successes(node: str) -> Transaction[None]:
     """Delete what is known of the successes of a node."""
     yield queries.DELETE_NODE(node=node)

@@ -4,13 +4,16 @@ A run pins their versions. What is not staged yet for an entry point is requeste
 compiler service may be busy or away.
 """
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from precast.base.errors import PrecastError
 from precast.plans.model import PlanProblem
+from precast.services.compile.entry_points import EntryCatalog, EntryPoints
 from precast.services.plans import issues
+from precast.store.catalogs.entry_holds import EntryPin
 from precast.store.catalogs.released import SERVED_LOOKUP
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
@@ -19,20 +22,9 @@ from precast.wire.jobs.programs import CatalogWork, CleanTest, ManifestWork, Tas
 
 # How long a start waits for catalogs of entry points.
 WAIT_S = 120.0
-
-
-class EntryCatalog(NamedTuple):
-    """The staged catalog of an entry point on a node: its version, or why there is none."""
-
-    digest: str | None
-    error: str = ""
-
-
-class EntryPoints(Protocol):
-    """The compiler service, as far as plans need it."""
-
-    async def find(self, wanted: Sequence[tuple[str, str]], wait_s: float) -> Mapping[tuple[str, str], EntryCatalog]:
-        """Want entry points (node, entry), and return the catalogs that there are after at most this time."""
+POLL_S = 0.25
+# Nodes whose entry points are wanted in one transaction.
+PAGE = 200
 
 
 class CatalogNeeds(NamedTuple):
@@ -55,6 +47,24 @@ class CatalogPins:
     def __init__(self, database: Database, entries: EntryPoints) -> None:
         self._database, self._entries = database, entries
 
+    def hold(self, job: str, pinned: Mapping[str, Mapping[str, str]]) -> Transaction[None]:
+        """Hold the pinned catalogs of entry points for a job. Raises UnavailableError PLAN-109 if others are staged by now."""
+        pins = [
+            EntryPin(node, entry, digest)
+            for node, catalogs in sorted(pinned.items())
+            for entry, digest in sorted(catalogs.items())
+            if entry
+        ]
+        gone = (yield from self._entries.hold(job, pins)) if pins else []
+        if gone:
+            raise issues.STILL_COMPILING.error(count=len(gone), entry=gone[0].entry, node=gone[0].node)
+
+    def copy_holds(self, source: str, job: str, pinned: Mapping[str, Mapping[str, str]]) -> Transaction[None]:
+        """Hold for a job the catalogs of entry points that another job holds."""
+        keys = [(node, entry) for node, catalogs in sorted(pinned.items()) for entry in sorted(catalogs) if entry]
+        if keys:
+            yield from self._entries.copy_holds(source, job, keys)
+
     async def find(self, programs: Sequence[ProgramRow], *, wait: bool) -> PinnedCatalogs:
         """The catalogs that programs need. Those of entry points only if the caller waits for them. Raises UnavailableError PLAN-109."""
         needs = find_needs(programs)
@@ -73,7 +83,7 @@ class CatalogPins:
     async def _find_entries(
         self, wanted: Sequence[tuple[str, str]], catalogs: dict[str, dict[str, str]]
     ) -> list[PlanProblem]:
-        found = await self._entries.find(wanted, WAIT_S)
+        found = await self._wait_for(wanted)
         late = [key for key in wanted if key not in found]
         if late:
             node, entry = late[0]
@@ -86,6 +96,25 @@ class CatalogPins:
             return []
         (node, entry), reason = failed[0]
         return [_problem(issues.NOT_COMPILED.error(count=len(failed), entry=entry, node=node, reason=reason))]
+
+    async def _wait_for(self, wanted: Sequence[tuple[str, str]]) -> dict[tuple[str, str], EntryCatalog]:
+        """Request catalogs, and wait until there is one, or an error, for each; after `WAIT_S` return those that there are."""
+        clock = self._database.clock
+        until_s = clock.monotonic_s() + WAIT_S
+        by_entry: dict[str, list[str]] = defaultdict(list)
+        for node, entry in wanted:
+            by_entry[entry].append(node)
+        for entry, nodes in sorted(by_entry.items()):
+            for start in range(0, len(nodes), PAGE):
+                page = nodes[start : start + PAGE]
+                await self._database.write(self._entries.want, page, [entry], clock.now())
+        while True:
+            found: dict[tuple[str, str], EntryCatalog] = {}
+            for entry, nodes in sorted(by_entry.items()):
+                found |= await self._database.read(self._entries.find_entries, nodes, [entry])
+            if len(found) == len(wanted) or clock.monotonic_s() >= until_s:
+                return found
+            await asyncio.sleep(POLL_S)
 
 
 def find_needs(programs: Sequence[ProgramRow]) -> CatalogNeeds:

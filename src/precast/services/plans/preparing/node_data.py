@@ -19,10 +19,11 @@ ROLES, TAGS = "roles", "tags"
 
 
 class NodesOfPlan(NamedTuple):
-    """The nodes, and the data of each."""
+    """The nodes, the data of each, and what all of them have in common."""
 
     nodes: list[PlanNode]
     data: Mapping[str, dict[str, Any]]
+    common: dict[str, Any]
 
 
 class PlanNodes:
@@ -38,7 +39,8 @@ class PlanNodes:
             page = sorted(names)[start : start + PAGE]
             found += await self._database.read(self._inputs.read, page, also_without_code=True)
         nodes = [make_node(node, master) for node in found]
-        return NodesOfPlan(nodes, {node.node: make_data(node, nodes) for node in found})
+        own = {node.node: make_data(node, plan_node) for node, plan_node in zip(found, nodes, strict=True)}
+        return NodesOfPlan(nodes, own, make_common(nodes))
 
 
 def make_node(node: NodeInput, master: str) -> PlanNode:
@@ -50,13 +52,9 @@ def make_node(node: NodeInput, master: str) -> PlanNode:
     return PlanNode(node.node, tuple(roles), (*tags, *sorted(vouched.classes)), node.node == master)
 
 
-def make_data(node: NodeInput, nodes: Sequence[PlanNode]) -> dict[str, Any]:
-    """The data of a node: its parameters, and beside them what is known of it and of the other nodes."""
-    known = node_data(node)
-    network = {"nodes": {other.name: {"name": other.name, "node_roles": list(other.roles)} for other in nodes}}
-    own = next(other for other in nodes if other.name == node.node)
+def make_data(node: NodeInput, own: PlanNode) -> dict[str, Any]:
+    """The data of a node: its parameters, and beside them what is known of it."""
     return {
-        "network_metadata": network,
         **node.vouched.parameters,
         "uid": node.node,
         "name": node.node,
@@ -65,8 +63,14 @@ def make_data(node: NodeInput, nodes: Sequence[PlanNode]) -> dict[str, Any]:
         "classes": node.vouched.classes,
         "environment": node.environment,
         "facts": node.facts,
-        "trusted": known.trusted,
+        "trusted": node_data(node).trusted,
     }
+
+
+def make_common(nodes: Sequence[PlanNode]) -> dict[str, Any]:
+    """What all nodes have in common: the names and roles of the nodes of the run, as Fuel has them."""
+    known = {node.name: {"name": node.name, "node_roles": list(node.roles)} for node in nodes}
+    return {"network_metadata": {"nodes": known}}
 
 
 def _names(value: object) -> Iterable[str]:

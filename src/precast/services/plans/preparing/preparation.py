@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from precast.base import canonical, digests
+from precast.base import digests
 from precast.base.confinement.confine import Level
 from precast.plans.model import InstanceKey, Plan, PlanNode, PlanProblem, PlanTask
 from precast.services.approvals.approvals import Participant
@@ -21,7 +21,7 @@ from precast.services.plans.preparing.node_data import NodesOfPlan, PlanNodes
 from precast.services.plans.preparing.planning import plan_in_child
 from precast.services.plans.preparing.programs import RunValues, build_programs
 from precast.services.plans.preparing.sources import PlanFiles, PlanSources
-from precast.services.plans.preparing.values import ValueEvaluation
+from precast.services.plans.preparing.values import ValueEvaluation, encode_data
 from precast.services.plans.views import view_problem
 from precast.services.query.targets import TargetService
 from precast.store.plans.runs import ProgramRow
@@ -149,7 +149,7 @@ class PlanPreparation:
             len(found.nodes),
             sorted({plan.tasks[row.task - 1].id for row in built.commands}),
         )
-        data = {node: canonical.encode(found.data[node]) for node in found.data}
+        data = {node: encode_data(own, found.common) for node, own in found.data.items()}
         return PreparedPlan(
             check, pinned, instances, built.programs, built.commands, data, built.executables, built.collecting
         )

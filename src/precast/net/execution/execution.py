@@ -218,12 +218,28 @@ class Execution:
         Raises ConflictError NET-008 if the snapshot is of another net or damaged.
         """
         _require_fit(net, snapshot)
-        self = cls(net, listener)
-        self.tokens = list(snapshot["tokens"])
-        for t in snapshot["running"]:
-            self.running[t] = self.running.get(t, 0) + 1
+        self = cls.at_marking(net, snapshot["tokens"], snapshot["running"], listener)
         self._latest = bytearray(map(int, snapshot["latest"]))
         self.ended_count = snapshot["ended"]
+        return self
+
+    @classmethod
+    def at_marking(
+        cls,
+        net: Net,
+        tokens: Sequence[int],
+        running: Sequence[int],
+        listener: Callable[[int, Outcome], None] | None = None,
+    ) -> "Execution":
+        """Continue from a marking that the caller has computed: the tokens of all places, without those that `running` ones hold.
+
+        A limit may be overdrawn, with fewer than no tokens: more runs than it allows now. Nothing that holds it starts until enough has
+        ended.
+        """
+        self = cls(net, listener)
+        self.tokens = list(tokens)
+        for t in running:
+            self.running[t] = self.running.get(t, 0) + 1
         self._recount()
         return self
 
@@ -242,9 +258,14 @@ class Execution:
 
     def _recount(self) -> None:
         net = self.net
-        self._unmet = [
-            sum(self.tokens[p] < wanted for p, wanted in net.tested(t).items()) for t in range(net.transition_count)
-        ]
+        self._unmet = unmet = [0] * net.transition_count
+        for p, count in enumerate(self.tokens):
+            if count <= 0:
+                for t in net.watchers(p):
+                    unmet[t] += 1
+        for p, thresholds in net.heavy_watch.items():
+            for threshold, t in thresholds:
+                unmet[t] += self.tokens[p] < threshold
         self._queue = []
         self._is_queued = bytearray(net.transition_count)
         self._fill_queue()

@@ -18,7 +18,8 @@ from collections.abc import Iterable, Iterator
 from precast.base.errors import PrecastError
 from precast.net import issues
 from precast.net.model.declarations import Arcs, NetDeclaration, Outcome, Transition
-from precast.net.model.structure import GROUP, NOBODY, Net
+from precast.net.model.structure import NOBODY, Net
+from precast.net.model.unit_arcs import UnitArcs, watch_unit
 
 # Far beyond any real count, and every sum of a few of them is exact in 64 bits.
 MOST = 10**18
@@ -27,13 +28,15 @@ GUESSES = 5_000
 
 def compile_net(declared: NetDeclaration) -> Net:
     """The net of these declarations. Raises InputError NET-002 to NET-004 for an unknown name or a wrong weight."""
-    with _collector_paused():
+    with collector_paused():
         net = _lay_out(declared)
         _join_steps(net)
+        units = UnitArcs(net)
         for t, (_, _, _, takes, reads, holds, gives, on_failure, on_skip, _, _, _) in enumerate(declared.transitions):
             if takes or reads or holds or gives or on_failure or on_skip:
                 net.with_arcs.append(t)
-                _add_arcs(net, t, declared.transitions[t])
+                if not units.add(t, declared.transitions[t]):
+                    _add_arcs(net, t, declared.transitions[t])
         net.goal = list(_numbered(net, declared.goal).items())
         _set_precedence(net)
     return net
@@ -48,8 +51,8 @@ def read_count(text: str, least: int = 0) -> int | None:
 
 
 @contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector, which would traverse a large net repeatedly while it grows and find no garbage."""
+def collector_paused() -> Iterator[None]:
+    """Pause the cyclic garbage collector, which would traverse a large graph repeatedly while it grows and find no garbage."""
     if not gc.isenabled():
         yield
         return
@@ -186,7 +189,7 @@ def _attach(net: Net, t: int, takes: Counter[int], reads: Counter[int], puts: li
     """Add arcs to a transition, and the conditions that follow from them."""
     _reserve_room(net, t, takes, puts)
     if reads:
-        net.reads[t] = list(reads.items())
+        net.reads[t] = tuple(reads.items())
     units, heavy = _split(takes)
     net.takes[t] = (*net.takes[t], *units)
     if heavy:
@@ -227,16 +230,11 @@ def _put(net: Net, t: int, outcome: Outcome, arcs: Counter[int]) -> None:
 
 
 def _watch(net: Net, t: int, place: int, threshold: int) -> None:
-    net.unmet[t] += net.initial[place] < threshold
     if threshold > 1:
+        net.unmet[t] += net.initial[place] < threshold
         net.heavy_watch.setdefault(place, []).append((threshold, t))
-    elif (watcher := net.watcher[place]) == NOBODY:
-        net.watcher[place] = t
-    elif watcher >= 0:
-        net.watcher[place] = GROUP - len(net.groups)
-        net.groups.append([watcher, t])
     else:
-        net.groups[GROUP - watcher].append(t)
+        watch_unit(net, t, place)
 
 
 def _numbered(net: Net, *arcs: Arcs) -> Counter[int]:

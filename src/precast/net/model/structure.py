@@ -56,7 +56,7 @@ class Net(msgspec.Struct, eq=False, dict=True):
     # The declared transitions that have arcs of their own, beside those of a step.
     with_arcs: list[int] = msgspec.field(default_factory=list)
     goal: NumberedArcs = msgspec.field(default_factory=list)
-    reads: dict[int, NumberedArcs] = msgspec.field(default_factory=dict)
+    reads: dict[int, Sequence[tuple[int, int]]] = msgspec.field(default_factory=dict)
     heavy_takes: dict[int, NumberedArcs] = msgspec.field(default_factory=dict)
     heavy_puts: HeavyByOutcome = msgspec.field(default_factory=lambda: ({}, {}, {}))
     # By transition: room that its start frees at once, because it takes more from a bounded place than it can give back.
@@ -160,7 +160,7 @@ class Net(msgspec.Struct, eq=False, dict=True):
 
     def tested(self, t: int) -> Counter[int]:
         """How many tokens each place must have for t to start: those that t takes and those that it reads."""
-        return _sum(self.taken(t), self.reads.get(t, []))
+        return _sum(self.taken(t), self.reads.get(t, ()))
 
     def given(self, t: int, outcome: Outcome) -> NumberedArcs:
         """The tokens that the end of t puts, including those of room places; one entry for each place."""
@@ -168,7 +168,7 @@ class Net(msgspec.Struct, eq=False, dict=True):
         return list(_sum(units, self.heavy_puts[outcome].get(t, [])).items())
 
 
-def _sum(*arcs: NumberedArcs) -> Counter[int]:
+def _sum(*arcs: Sequence[tuple[int, int]]) -> Counter[int]:
     total: Counter[int] = Counter()
     for part in arcs:
         for place, weight in part:

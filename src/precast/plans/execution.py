@@ -2,22 +2,28 @@
 
 The net (`plan_net`) says what may begin. This module adds what follows from a failure: the other tasks of the node that failed, and every
 instance that waits for one that has not succeeded, are *unreachable*; they leave the net, with the failure that is their cause. A stage,
-and a task that runs always, wait only for the end of what is before them.
+and a task that runs always, wait only for the end of what is before them. A task with a canary that has not succeeded begins on no other
+node, even if it runs always.
+
+A skipped instance, because it was not chosen or because of its condition, keeps its place: it gets its turn when everything before it is
+done, and ends at once. It needs no node, so it waits for none that is away, and it counts towards no limit.
 
 The run stays in memory while a server drives it. A server that takes it over computes the same state from the states of the instances: both
 let the same instances begin, in the same order.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from precast.net.execution.execution import FORMAT, Execution
+from precast.net.execution.execution import Execution
 from precast.net.model.declarations import Outcome
-from precast.plans import plan_net
 from precast.plans.model import SYNC_NODE, Expansion, InstanceKey
-from precast.plans.plan_net import NO_LIMITS, PlanLimits, build_plan_net, task_of
+from precast.plans.plan_net import NO_LIMITS, NO_PLACE, PlanLimits, build_plan_net, task_of
 from precast.plans.users import ENDED, InstanceUsers, Status
+
+# How many unreachable instances one call looks for: some 5 ms of work. More are returned only if a node with more tasks has failed.
+MAX_UNREACHABLE = 1_000
 
 
 class Unreachable(NamedTuple):
@@ -38,33 +44,37 @@ class PlanExecution:
         approved: Iterable[int] = (),
         *,
         is_going: bool = True,
+        skipped: Container[InstanceKey] = (),
     ) -> None:
-        """Instances without a status are waiting. `approved` are the numbers of tasks that a person has let go."""
-        self._expansion = expansion
+        """Instances without a status are waiting. `approved` are the numbers of tasks that a person has let go.
+
+        `skipped` are all instances that are skipped, whether they have ended or not. If the run is not going, only tasks that run
+        always begin.
+        """
+        self._expansion, self._skipped, self._at_once = expansion, skipped, limits.at_once
         self._keys = [instance.key for instance in expansion.instances]
         self._numbers = {key: index for index, key in enumerate(self._keys)}
         self._statuses = [statuses.get(key, Status.WAITING) for key in self._keys]
         self._waiting: dict[str, set[int]] = defaultdict(set)
         self._away: dict[str, set[int]] = defaultdict(set)
         self._running: set[int] = set()
+        self._busy = 0  # how many of them are at work
         self._open = 0  # instances on nodes that have not ended
         self._failed_nodes: list[set[str]] = [set() for _ in expansion.groups]
         self._unreachable: list[Unreachable] = []
-        self._users = InstanceUsers(expansion)
-        self._net = build_plan_net(expansion, limits)
-        self._places = self._net.places_by_name
-        self._at_once = limits.at_once
-        self._execution = self._restore(set(approved), is_going)
-        for index, status in enumerate(self._statuses):
-            if status is Status.FAILED:
-                self._note_failure(index)
-            elif status is Status.DROPPED:
-                self._follow([index], index)
+        self._to_follow: deque[tuple[Iterator[int], int]] = deque()  # what waits for an instance, and the cause
+        self._users = InstanceUsers(expansion, skipped)
+        self._net, self._places = build_plan_net(expansion, skipped)
+        self._sort_by_status()
+        self._execution = Execution.at_marking(self._net, self._mark(set(approved), is_going), sorted(self._running))
+        self._follow_ends()
 
     # What happens
 
     def start_next(self) -> InstanceKey | None:
-        """Start the next instance and return it; None if none may start now."""
+        """Start the next instance and return it; None if none may start now. A skipped one is to be ended at once, as DONE."""
+        if self._at_once is not None and self._busy >= self._at_once:
+            return None
         index = self._execution.start_next()
         if index is None:
             return None
@@ -72,23 +82,26 @@ class PlanExecution:
         self._statuses[index] = Status.RUNNING
         self._waiting[key.node].discard(index)
         self._running.add(index)
+        self._busy += key not in self._skipped
         return key
 
     def end(self, key: InstanceKey, status: Status) -> None:
-        """An instance has ended, whether it had begun or not. What is known already changes nothing."""
+        """An instance has ended, whether it had begun or not. What is known already changes nothing.
+
+        A failure that does not matter (`fail_on_error: false`) is to be told as DONE.
+        """
         index = self._numbers.get(key)
         if index is None or self._statuses[index] in ENDED:
             return
         before, self._statuses[index] = self._statuses[index], status
         self._open -= 1
         if before is Status.RUNNING:
-            self._running.discard(index)
-            self._execution.finish(index, Outcome.SUCCESS if status is Status.DONE else Outcome.FAILURE)
+            self._stop(index, Outcome.SUCCESS if status is Status.DONE else Outcome.FAILURE)
         else:
             self._leave(index, before)
-            self._put(plan_net.ended(index), 1)
+            self._give_ends(index)
             if status is Status.DONE:
-                self._count_done(index)
+                self._give_gains(index)
         if status is Status.FAILED:
             self._note_failure(index)
         elif status is Status.DROPPED:
@@ -97,36 +110,42 @@ class PlanExecution:
     def postpone(self, key: InstanceKey) -> None:
         """The node of an instance that has started is away: the instance frees its places and waits for the node."""
         index = self._numbers[key]
-        self._execution.finish(index, Outcome.SKIPPED)
-        self._running.discard(index)
-        self._set_away(index)
+        if self._statuses[index] is Status.RUNNING:
+            self._stop(index, Outcome.SKIPPED)
+            self._set_away(index)
 
     def hold(self, nodes: Iterable[str]) -> None:
         """Nothing may begin on these nodes for now, as though they were away."""
         for node in nodes:
-            for index in self._waiting.pop(node, ()):
-                self._put(plan_net.to_do(index), -1)
-                self._set_away(index)
+            for index in sorted(self._waiting.get(node, ())):
+                if self._keys[index] not in self._skipped:
+                    self._waiting[node].discard(index)
+                    self._put(self._places.to_do[index], -1)
+                    self._set_away(index)
 
     def return_nodes(self, nodes: Iterable[str]) -> bool:
         """Nodes are back; whether any of them was waited for."""
         has_changed = False
         for node in set(nodes) & self._away.keys():
-            for index in sorted(self._away.pop(node)):
+            for index in self._away.pop(node):
                 self._statuses[index] = Status.WAITING
                 self._waiting[node].add(index)
-                self._put(plan_net.to_do(index), 1)
+                self._put(self._places.to_do[index], 1)
                 has_changed = True
         return has_changed
 
     def approve(self, task: int) -> None:
         """A person lets a task go; a second approval changes nothing."""
-        place = self._places.get(plan_net.approved(task))
-        if place is not None and not self._execution.tokens[place]:
-            self._execution.put(place, 1)
+        place = self._places.approved.get(task, NO_PLACE)
+        if place != NO_PLACE and not self._execution.tokens[place]:
+            self._put(place, 1)
 
     def take_unreachable(self) -> list[Unreachable]:
-        """The instances that can never begin any more, once each. They have left the net; their ends need no further call."""
+        """The instances that can never begin any more, once each. They have left the net; their ends need no further call.
+
+        A failure may concern all the rest of a run, so one call finds about 1,000 of them: call again until there are none.
+        """
+        self._drop_hopeless()
         found, self._unreachable = self._unreachable, []
         return found
 
@@ -164,44 +183,68 @@ class PlanExecution:
 
     # Failures
 
+    def _follow_ends(self) -> None:
+        """Find what follows from the ends so far: from failures first, because those are the causes that people look for."""
+        failed, dropped = (
+            [index for index, status in enumerate(self._statuses) if status is wanted]
+            for wanted in (Status.FAILED, Status.DROPPED)
+        )
+        for index in failed:
+            self._note_failure(index)
+        for index in dropped:
+            self._follow([index], index)
+
     def _note_failure(self, index: int) -> None:
         """An instance has failed: so has its node, and what waits for the instance can never begin."""
         node = self._keys[index].node
         for group, failed in zip(self._expansion.groups, self._failed_nodes, strict=True):
             if node in group.nodes:
                 failed.add(node)
-        if self.is_halted and self._execution.tokens[self._places[plan_net.GO]]:
-            self._put(plan_net.GO, -1)
+        if self.is_halted and self._execution.tokens[self._places.go]:
+            self._put(self._places.go, -1)
         rest = [
             other
-            for other in sorted(self._waiting.get(node, set()) | self._away.get(node, set()))
+            for other in sorted(self._waiting[node] | self._away[node])
             if not task_of(self._expansion, self._expansion.instances[other]).is_always
         ]
         for other in rest:
             self._drop(other, index)
         self._follow([index, *rest], index)
 
-    def _follow(self, ended: list[int], cause: int) -> None:
-        """Drop everything that waits for instances which have not succeeded."""
-        queue = list(ended)
-        while queue:
-            for user in self._users.find_hopeless(queue.pop(), self._statuses):
-                if self._statuses[user] in (Status.WAITING, Status.AWAY) and self._keys[user].node != SYNC_NODE:
-                    self._drop(user, cause)
-                    queue.append(user)
+    def _follow(self, ended: Iterable[int], cause: int) -> None:
+        """Let `take_unreachable` drop everything that waits for these instances, which have ended without success."""
+        self._to_follow += [(self._users.find_hopeless(index), cause) for index in ended]
+
+    def _drop_hopeless(self) -> None:
+        """Drop instances that can never begin, up to the limit."""
+        while self._to_follow and len(self._unreachable) < MAX_UNREACHABLE:
+            hopeless, cause = self._to_follow[0]
+            index = next(hopeless, None)
+            if index is None:
+                self._to_follow.popleft()
+            elif self._statuses[index] in (Status.WAITING, Status.AWAY) and self._keys[index].node != SYNC_NODE:
+                self._drop(index, cause)
+                self._follow([index], cause)
 
     def _drop(self, index: int, cause: int) -> None:
         before, self._statuses[index] = self._statuses[index], Status.DROPPED
         self._open -= 1
         self._leave(index, before)
-        self._put(plan_net.ended(index), 1)
+        self._give_ends(index)
         self._unreachable.append(Unreachable(self._keys[index], self._keys[cause]))
+
+    # Marking
+
+    def _stop(self, index: int, outcome: Outcome) -> None:
+        self._running.discard(index)
+        self._busy -= self._keys[index] not in self._skipped
+        self._execution.finish(index, outcome)
 
     def _leave(self, index: int, before: Status) -> None:
         node = self._keys[index].node
         if before is Status.WAITING:
             self._waiting[node].discard(index)
-            self._put(plan_net.to_do(index), -1)
+            self._put(self._places.to_do[index], -1)
         else:
             self._away[node].discard(index)
 
@@ -209,66 +252,45 @@ class PlanExecution:
         self._statuses[index] = Status.AWAY
         self._away[self._keys[index].node].add(index)
 
-    # Marking
-
-    def _count_done(self, index: int) -> None:
-        """Give the tokens that the success of an instance gives which has not had its turn."""
-        for place in self._done_places(index):
+    def _give_ends(self, index: int) -> None:
+        for place in self._places.list_ends(index):
             self._put(place, 1)
 
-    def _done_places(self, index: int) -> Iterable[str]:
-        yield plan_net.done(index)
-        yield from self._users.find_sets(index)
-        task, node = self._keys[index]
-        if self._expansion.canaries.get(task) == node:
-            yield plan_net.canary_passed(task)
+    def _give_gains(self, index: int) -> None:
+        """Give the tokens that the success of an instance gives which has not had its turn."""
+        for place in self._places.list_gains(index):
+            self._put(place, 1)
 
-    def _put(self, place: str, count: int) -> None:
-        """Add tokens to a place, or take some; a place that nothing reads does not exist."""
-        number = self._places.get(place)
-        if number is not None:
-            self._execution.put(number, count)
+    def _put(self, place: int, count: int) -> None:
+        self._execution.put(place, count)
 
-    def _restore(self, approved: set[int], is_going: bool) -> Execution:
-        """The execution with the marking that the statuses mean. Stages and joints follow from it by themselves."""
-        tokens = list(self._net.initial)
-        running: list[int] = []
+    def _sort_by_status(self) -> None:
+        held = {Status.WAITING: self._waiting, Status.AWAY: self._away}
         for index, (key, status) in enumerate(zip(self._keys, self._statuses, strict=True)):
             if key.node == SYNC_NODE:
                 continue
-            if status is Status.WAITING:
-                self._waiting[key.node].add(index)
-            elif status is Status.AWAY:
-                self._away[key.node].add(index)
+            if status in held:
+                held[status][key.node].add(index)
             elif status is Status.RUNNING:
-                running.append(index)
+                self._running.add(index)
+                self._busy += key not in self._skipped
             self._open += status not in ENDED
-            self._mark(tokens, index, status)
-        for task in approved:
-            if plan_net.approved(task) in self._places:
-                tokens[self._places[plan_net.approved(task)]] = 1
-        tokens[self._places[plan_net.GO]] = int(is_going)
-        self._running = set(running)
-        snapshot = {
-            "format": FORMAT,
-            "net": self._net.digest,
-            "tokens": tokens,
-            "running": sorted(running),
-            "latest": "0" * len(self._net.declared.transitions),
-            "ended": 0,
-        }
-        return Execution.restore(self._net, snapshot)
 
-    def _mark(self, tokens: list[int], index: int, status: Status) -> None:
-        places, key = self._places, self._keys[index]
-        if status is not Status.WAITING:
-            tokens[places[plan_net.to_do(index)]] = 0
-        if status is Status.RUNNING:
-            for place in (plan_net.node_place(key.node), plan_net.task_slots(key.task), plan_net.SLOTS):
-                if place in places:
-                    tokens[places[place]] = max(0, tokens[places[place]] - 1)
-        given = [plan_net.ended(index)] if status in ENDED else []
-        given += self._done_places(index) if status is Status.DONE else ()
-        for place in given:
-            if place in places:
-                tokens[places[place]] += 1
+    def _mark(self, approved: set[int], is_going: bool) -> list[int]:
+        """The marking that the statuses mean. Stages and joints follow from it by themselves."""
+        tokens, places = list(self._net.initial), self._places
+        for index, (key, status) in enumerate(zip(self._keys, self._statuses, strict=True)):
+            if status is Status.WAITING or key.node == SYNC_NODE:
+                continue
+            tokens[places.to_do[index]] = 0
+            given = places.list_ends(index) if status in ENDED else []
+            given += places.list_gains(index) if status is Status.DONE else ()
+            for place in given:
+                tokens[place] += 1
+            if status is Status.RUNNING and key not in self._skipped:
+                for place in places.list_holds(key):
+                    tokens[place] -= 1
+        for task in approved & places.approved.keys():
+            tokens[places.approved[task]] = 1
+        tokens[places.go] = int(is_going)
+        return tokens

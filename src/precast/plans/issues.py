@@ -163,8 +163,8 @@ EMPTY_SUBSET = Issue(
 MISSING_INPUT = Issue(
     "PLAN-040",
     Kind.INPUT,
-    "task {task} takes its input {input} from {name}, which does not run {where}",
-    "name a task and a role where it runs, or remove the input",
+    "task {task} takes its input {input} from {name}, which {problem}",
+    "name a task that runs before it on the same node, or on nodes of a role",
 )
 NEVER_STARTS = Issue(
     "PLAN-041",

@@ -97,7 +97,9 @@ class PlanTask(msgspec.Struct, frozen=True, omit_defaults=True):
     unknown: dict[str, Any] = {}
     computed: tuple[ComputedDependencies, ...] = ()
     arguments: dict[str, Any] = {}  # of a task of an included plan: values of parameters, before those of the plan
-    collects_for: str = ""  # of a task that only sends the files of another, a `copy_files`, from the master: the id of that
+    collects_for: str = (
+        ""  # of a task that only sends the files of another, a `copy_files`, from the master: the id of that
+    )
 
 
 class PlanGroup(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -6,6 +6,7 @@ expressions are matched by automata, in time linear in the name; look-around and
 
 from collections.abc import Callable, Collection, Iterable
 
+from precast.net.model.compiler import guess
 from precast.plans import issues
 from precast.wire.query.automata import StepMeter, TooManySteps
 from precast.wire.query.patterns import BadPattern, Pattern
@@ -13,6 +14,8 @@ from precast.wire.query.patterns import BadPattern, Pattern
 # What all expressions of a plan may cost together: about a second of work. Plans with hundreds of tasks need a hundredth of it.
 MAX_EXPRESSIONS = 500
 MAX_STEPS = 2_500_000
+# Comparing a name with all others takes milliseconds.
+MAX_SUGGESTIONS = 200
 
 
 def is_expression(name: str) -> bool:
@@ -36,6 +39,7 @@ class NameMatcher:
     def __init__(self) -> None:
         self._meter = StepMeter(MAX_STEPS)
         self._tests: dict[str, Callable[[str], bool]] = {}
+        self._suggestions_left = MAX_SUGGESTIONS
 
     def find(self, wanted: str, names: Collection[str]) -> list[str]:
         """The names that match, in their order. Raises InputError PLAN-030 or PLAN-031 for an expression."""
@@ -50,6 +54,13 @@ class NameMatcher:
     def find_any(self, wanted: Iterable[str], names: Collection[str]) -> set[str]:
         """The names that match one of those wanted. Raises what `find` raises."""
         return {name for item in wanted for name in self.find(item, names)}
+
+    def suggest(self, name: str, known: Iterable[str]) -> str:
+        """`; did you mean x?` for a name that matches nothing; empty if no name is similar, or after many suggestions."""
+        if is_expression(name) or not self._suggestions_left:
+            return ""
+        self._suggestions_left -= 1
+        return guess(name, known)
 
     def _test(self, wanted: str) -> Callable[[str], bool]:
         if wanted not in self._tests:

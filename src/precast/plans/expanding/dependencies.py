@@ -1,0 +1,109 @@
+"""Which tasks wait for which, and on which nodes: the fields of tasks, applied to where the tasks run.
+
+A dependency is of two tasks, not of two instances, so the number of dependencies does not grow with the number of nodes.
+
+- `requires` and `required_for` mean the same node. A stage is on the sync node, which all nodes share: a task waits for it on each node,
+  and it waits for a task on all nodes.
+- `cross-depends` and `cross-depended-by` mean the nodes of roles, `self` the same node, and null the sync node, where only stages are.
+- An input means the task that it is taken from, on the same node or on the nodes of roles.
+- A task never waits for itself. If it names itself on some nodes, its instances there do not wait for each other, and those on the other
+  nodes wait for them: so the others follow the first.
+
+A name that matches no task is dropped with a warning. A task that does not run on the nodes that are meant is dropped without one: that
+is how the same plan fits clusters of different shape.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from precast.base.errors import Issue
+from precast.plans import issues
+from precast.plans.expanding.placement import NOWHERE, ON_SYNC_NODE, Placement, is_stage
+from precast.plans.expanding.problems import make_problem
+from precast.plans.model import PlacedDependency, Plan, PlanProblem, PlanTask
+from precast.plans.names import is_expression
+
+SELF = ("self",)
+
+
+class Reference(NamedTuple):
+    """A field of a task that names others: those on the nodes of roles, or by default on the same node and the sync node."""
+
+    field: str
+    name: str
+    comes_before: bool = True
+    role: tuple[str, ...] | None = SELF
+    is_cross: bool = True
+    is_any: bool = False
+
+
+def find_dependencies(plan: Plan, placement: Placement, warnings: list[PlanProblem]) -> list[PlacedDependency]:
+    """All dependencies, in the order of the tasks that declare them. Raises InputError PLAN-030 or PLAN-031 for a pattern."""
+    finder = _Finder(plan, placement, warnings)
+    found: dict[tuple[object, ...], PlacedDependency] = {}
+    for number, task in enumerate(plan.tasks, 1):
+        for dependency in finder.find(number, task):
+            found.setdefault(dependency[:6], dependency)  # two tasks often declare the same one, each in its own field
+    return list(found.values())
+
+
+def list_references(task: PlanTask) -> Iterator[Reference]:
+    """The fields of a task that name others."""
+    for name in task.requires:
+        yield Reference("requires", name, is_cross=False)
+    for name in task.required_for:
+        yield Reference("required_for", name, comes_before=False, is_cross=False)
+    for cross in task.cross_depends:
+        yield Reference("cross-depends", cross.name, role=cross.role, is_any=cross.policy == "any")
+    for cross in task.cross_depended_by:
+        yield Reference("cross-depended-by", cross.name, False, cross.role, is_any=cross.policy == "any")
+    for given in task.inputs.values():
+        yield Reference("inputs", given.task, role=given.role)
+
+
+class _Finder:
+    """Finds the dependencies that each task declares."""
+
+    def __init__(self, plan: Plan, placement: Placement, warnings: list[PlanProblem]) -> None:
+        self._placement, self._warnings = placement, warnings
+        self._is_stage = [is_stage(task) for task in plan.tasks]
+        self._groups = {group.id for group in plan.groups}
+
+    def find(self, number: int, task: PlanTask) -> Iterator[PlacedDependency]:
+        for reference in list_references(task):
+            for other in self._match(task, reference):
+                own, meant, is_local = self._place(reference, number, other)
+                if not meant and self._is_stage[other - 1] and not is_expression(reference.name):
+                    self._warn(issues.STAGE_OF_ROLE, task, reference)
+                if not own or not meant:
+                    continue
+                pair = (number, other, own, meant) if reference.comes_before else (other, number, meant, own)
+                is_any = reference.is_any and len(pair[3]) > 1
+                yield PlacedDependency(*pair, is_local, is_any, reference.field, number)
+
+    def _match(self, task: PlanTask, reference: Reference) -> list[int]:
+        """The numbers of the tasks that a field names; a warning if there are none."""
+        names, numbers = self._placement.names, self._placement.numbers
+        found = names.find(reference.name, numbers)
+        if not found and reference.name in self._groups:
+            self._warn(issues.GROUP_AS_TASK, task, reference)
+        elif not found and reference.field != "inputs":
+            self._warn(issues.UNKNOWN_DEPENDENCY, task, reference, guess=names.suggest(reference.name, numbers))
+        return [numbers[name] for name in found]
+
+    def _place(self, reference: Reference, number: int, other: int) -> tuple[frozenset[str], frozenset[str], bool]:
+        """The nodes of the task itself and of the other that are concerned, and whether each is concerned with its own node alone."""
+        roles, own, of_other = self._placement.roles, self._placement.nodes_of(number), self._placement.nodes_of(other)
+        if number == other and reference.role == SELF:
+            return NOWHERE, NOWHERE, True
+        if not reference.is_cross and (self._is_stage[number - 1] or self._is_stage[other - 1]):
+            return own, of_other, False
+        if reference.role == SELF:
+            both = roles.share(own & of_other)
+            return both, both, True
+        meant = roles.share(of_other & (ON_SYNC_NODE if reference.role is None else roles.resolve(reference.role)))
+        return (roles.share(own - meant) if number == other else own), meant, False
+
+    def _warn(self, issue: Issue, task: PlanTask, reference: Reference, **values: object) -> None:
+        problem = make_problem(issue, task.at, task=task.id, field=reference.field, name=reference.name, **values)
+        self._warnings.append(problem)

@@ -50,6 +50,10 @@ GROUPS: dict[str, tuple[str, str]] = {
     "report": ("precast.cli.reports.report", "reports of runs: list, show, watch"),
     "web": ("precast.cli.server.web", "print the address of the dashboard"),
     "window": ("precast.cli.windows.window", "maintenance windows: when actions may begin on which nodes"),
+    "plan": (
+        "precast.cli.plans.plan",
+        "plans: check, draw and explain graphs of tasks; start them over nodes, and follow them",
+    ),
     "run": ("precast.cli.jobs.run", "let nodes apply their released catalogs now; list, show and stop runs"),
     "action": ("precast.cli.actions.action", "actions of nodes: now, at a time, by a schedule, when they connect"),
     "exec": ("precast.cli.jobs.exec", "run a command on nodes that allow it, and show its output"),

@@ -15,7 +15,7 @@ def keep_numbers(plan: Plan, before: Sequence[PlanTask]) -> Plan:
     if not before:
         return plan
     tasks = {task.id: task for task in plan.tasks}
-    kept = [tasks.pop(task.id, None) or _remove(task) for task in before]
+    kept = [tasks.pop(task.id) if task.id in tasks else _remove(task) for task in before]
     return msgspec.structs.replace(plan, tasks=(*kept, *tasks.values()))
 
 

@@ -25,8 +25,8 @@ from precast.services.identity.authority import Authority
 from precast.services.identity.certificates import CURVE, certificate_pem, private_pem
 from precast.wire import sessions as session
 from precast.wire.catalogs.release_pointer import ReleasePointer, SignedRelease, release_text, signed_release_bytes
-from precast.wire.jobs.orders import ExecOrder, SignedExecOrder
-from precast.wire.jobs.signed_orders import order_text, signed_order_bytes
+from precast.wire.jobs.orders import ExecOrder, SignedExecOrder, SignedTaskOrder, TaskOrder
+from precast.wire.jobs.signed_orders import order_text, signed_order_bytes, signed_task_bytes, task_text
 from precast.wire.nodes.policy import Enforce, Policy, SignedPolicy, policy_text, signed_bytes
 from precast.wire.sessions import Ack, FromNode, Hello, Message, Record, Welcome
 
@@ -179,6 +179,12 @@ class ScriptedServer:
         text = order_text(order)
         signature = self._sign(signed_order_bytes(text))
         return SignedExecOrder(order.order, order.expires_at, order.timeout_s, text, signature, order.why)
+
+    def sign_task(self, order: TaskOrder, *, is_signed: bool = True) -> SignedTaskOrder:
+        """An ordered task as this server would send it."""
+        text = task_text(order)
+        signature = self._sign(signed_task_bytes(text)) if is_signed else ""
+        return SignedTaskOrder(order.order, order.expires_at, order.timeout_s, text, signature, order.why)
 
     def permit(self, root: Path, name: str, enforce: Enforce = "always") -> None:
         """Cache a policy on an enrolled machine as if this server had sent it."""

@@ -207,3 +207,9 @@ ORDER_REFUSED = Issue(
     "the command {order} is refused: {reason}",
     "it was not run; order another one with `precast exec`",
 )
+TASK_REFUSED = Issue(
+    "AGENT-032",
+    Kind.DENIED,
+    "the task {order} is refused: {reason}",
+    "nothing of it was done; remove the reason, then repeat it with `precast plan retry`",
+)

@@ -1,6 +1,6 @@
 """Runs one ordered command to its end and passes its output on while it runs.
 
-There is no shell and no input. A command that takes too long, or is to stop, gets SIGTERM together with everything it started, and SIGKILL
+There is no shell. A command that takes too long, or is to stop, gets SIGTERM together with everything it started, and SIGKILL
 after a grace period. A command that has ended while a process that it left behind keeps the output open is not waited for.
 `base.programs` starts, reads and kills it; this module adds the lines, their batches and the grace period.
 """
@@ -24,6 +24,8 @@ DRAIN_S = 1.0
 
 # Called with the number of the first line, and the lines.
 OnLines = Callable[[int, list[OutputLine]], None]
+# Called with each piece of output as it was read.
+OnPiece = Callable[[Stream, bytes], None]
 # Asked while the command runs.
 MustStop = Callable[[], bool]
 
@@ -48,11 +50,13 @@ def run_command(
     directory: Path,
     environment: Mapping[str, str],
     must_stop: MustStop = lambda: False,
+    stdin: bytes = b"",
+    on_piece: OnPiece = lambda stream, piece: None,
 ) -> CommandResult:
     """Run the command; `on_lines` is called with its output. Raises OSError if it cannot be started."""
-    options = StartOptions(environment=dict(environment), directory=str(directory))
+    options = StartOptions(environment=dict(environment), directory=str(directory), stdin=stdin)
     with RunningProgram(list(argv), options) as program:
-        follower = _Follower(program, CommandOutput(output_bytes), on_lines, must_stop)
+        follower = _Follower(program, CommandOutput(output_bytes), on_lines, must_stop, on_piece)
         follower.wait_until(time.monotonic() + timeout_s)
         program.wait(None)
     code = program.code
@@ -71,11 +75,19 @@ def run_command(
 class _Follower:
     """Reads a command's output until it has ended, and ends it when it is late or is to stop."""
 
-    def __init__(self, program: RunningProgram, output: CommandOutput, on_lines: OnLines, must_stop: MustStop) -> None:
+    def __init__(
+        self,
+        program: RunningProgram,
+        output: CommandOutput,
+        on_lines: OnLines,
+        must_stop: MustStop,
+        on_piece: OnPiece,
+    ) -> None:
         self._program = program
         self.output = output
         self._on_lines = on_lines
         self._must_stop = must_stop
+        self._on_piece = on_piece
         self._flushed_s = time.monotonic()
         self.is_overdue = False  # it missed the deadline and was terminated
         self.is_stopped = False
@@ -108,6 +120,7 @@ class _Follower:
         for stream, piece in data.items():
             if piece:
                 self.output.add(stream, bytes(piece))
+                self._on_piece(stream, bytes(piece))
 
     def _flush(self, *, is_last: bool = False) -> None:
         now_s = time.monotonic()

@@ -20,6 +20,7 @@ from precast.agent.orders.refresh_facts_orders import RefreshFactsOrders
 from precast.agent.orders.renew_orders import RenewOrders
 from precast.agent.orders.restart_orders import RestartOrders
 from precast.agent.orders.run_orders import RunOrders
+from precast.agent.orders.task_orders import TaskOrders
 from precast.agent.state.spool import Spool
 from precast.agent.state.store import LocalStore, note_received
 from precast.wire.jobs.orders import ABORT, GRANT, Abort, Grant
@@ -32,6 +33,7 @@ KINDS: tuple[type[OrderKind[Any]], ...] = (
     RenewOrders,
     RunOrders,
     ExecOrders,
+    TaskOrders,
     RefreshFactsOrders,
     RestartOrders,
     RebootOrders,

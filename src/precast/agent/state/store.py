@@ -81,6 +81,7 @@ _MIGRATIONS: tuple[str, ...] = (
       boot_id TEXT NOT NULL DEFAULT '',
       begun_s REAL NOT NULL DEFAULT 0,
       is_aborted INTEGER NOT NULL DEFAULT 0,
+      progress BLOB,
       body BLOB NOT NULL,
       at INTEGER NOT NULL
     );

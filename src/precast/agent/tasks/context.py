@@ -41,6 +41,7 @@ class TaskContext(NamedTuple):
     deadline_s: float  # of the whole task, by `time.monotonic`
     must_stop: Callable[[], bool]
     emit: Callable[[Sequence[OutputLine]], None]  # adds lines to the output of the task
+    handles: tuple[int, ...] = ()  # the open files through which the step speaks to the task's process
 
     @property
     def left_s(self) -> float:

@@ -21,6 +21,7 @@ from precast.cli.agent import agent_apply
 from precast.cli.agent import daemon as agent_daemon
 from precast.cli.agent import exec as agent_exec
 from precast.cli.agent import network as agent_network
+from precast.cli.agent import task as agent_task
 from precast.cli.console.files import read_secret
 from precast.cli.console.output import print_json
 from precast.cli.console.settings import add_settings, load_settings
@@ -43,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     agent_daemon.configure(parser, commands)
     agent_apply.configure(commands)
     agent_exec.configure(commands)
+    agent_task.configure(commands)
     agent_network.configure(commands)
     enrol = commands.add_parser(
         "enrol",

@@ -1,0 +1,1 @@
+"""The works of tasks, besides those over files."""

@@ -1,0 +1,16 @@
+"""An enrolled node for tasks."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.scripted_server import ScriptedServer
+from tests.component.agent.tasks.stage import NAME, Stage
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    server = ScriptedServer(tmp_path / "server")
+    root = tmp_path / "node"
+    server.enrol(root, NAME)
+    return Stage(server, root)

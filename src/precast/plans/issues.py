@@ -175,25 +175,25 @@ NEVER_STARTS = Issue(
 UNKNOWN_DEPENDENCY = Issue(
     "PLAN-042",
     Kind.INPUT,
-    "task {task} names {name} in {field}, which matches no task{guess}; the dependency is dropped",
+    "task {task} names {name} in {field}; it matches no task, so the dependency is dropped{guess}",
     "correct the name, or remove it",
 )
 GROUP_AS_TASK = Issue(
     "PLAN-043",
     Kind.INPUT,
-    "task {task} names {name} in {field}, which is a group and no task; the dependency is dropped",
+    "task {task} names {name} in {field}; that is a group and no task, so the dependency is dropped",
     "name tasks of the group; groups have no order",
 )
 STAGE_OF_ROLE = Issue(
     "PLAN-044",
     Kind.INPUT,
-    "task {task} names the stage {name} in {field} on nodes of a role; stages are on no node, so the dependency is dropped",
+    "task {task} names the stage {name} in {field}, on nodes of a role; stages are on none, so the dependency is dropped",
     "name it in requires or required_for, or write role: null",
 )
 UNKNOWN_GROUP_TASK = Issue(
     "PLAN-045",
     Kind.INPUT,
-    "group {group} names {name} in tasks, which matches no task{guess}",
+    "group {group} names {name} in its tasks; it matches no task{guess}",
     "correct the name, or remove it",
 )
 TASK_WITHOUT_NODES = Issue(

@@ -97,9 +97,8 @@ class PlanTask(msgspec.Struct, frozen=True, omit_defaults=True):
     unknown: dict[str, Any] = {}
     computed: tuple[ComputedDependencies, ...] = ()
     arguments: dict[str, Any] = {}  # of a task of an included plan: values of parameters, before those of the plan
-    collects_for: str = (
-        ""  # of a task that only sends the files of another, a `copy_files`, from the master: the id of that
-    )
+    # Of a task that only sends the files of another, a `copy_files`, from the master: the id of that.
+    collects_for: str = ""
 
 
 class PlanGroup(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -168,6 +167,16 @@ class ToleranceGroup(NamedTuple):
     name: str
     nodes: frozenset[str]
     tolerate: int | None
+
+
+class ComputedResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a computed field of a task gives on these nodes: names for `requires` and `required_for`, dependencies for the other fields."""
+
+    task: int
+    field: Literal["requires", "required_for", "cross_depends", "cross_depended_by"]
+    nodes: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    dependencies: tuple[CrossDependency, ...] = ()
 
 
 class PlacedDependency(NamedTuple):

@@ -55,12 +55,12 @@ class NameMatcher:
         """The names that match one of those wanted. Raises what `find` raises."""
         return {name for item in wanted for name in self.find(item, names)}
 
-    def suggest(self, name: str, known: Iterable[str]) -> str:
+    def suggest(self, name: str, known: Iterable[str], similarity: float = 0.6) -> str:
         """`; did you mean x?` for a name that matches nothing; empty if no name is similar, or after many suggestions."""
         if is_expression(name) or not self._suggestions_left:
             return ""
         self._suggestions_left -= 1
-        return guess(name, known)
+        return guess(name, known, similarity)
 
     def _test(self, wanted: str) -> Callable[[str], bool]:
         if wanted not in self._tests:

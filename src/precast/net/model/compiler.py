@@ -63,13 +63,13 @@ def collector_paused() -> Iterator[None]:
         gc.enable()
 
 
-def guess(name: str, known: Iterable[str]) -> str:
+def guess(name: str, known: Iterable[str], similarity: float = 0.6) -> str:
     """`; did you mean x?`, or an empty text if no known name is similar."""
     # Comparing takes time, and a typo hardly changes the length: in a large net only names of similar length are compared.
     likely = itertools.islice((candidate for candidate in known if abs(len(candidate) - len(name)) <= 3), GUESSES)
     import difflib  # loaded only after a typo
 
-    near = difflib.get_close_matches(name, likely, n=1)
+    near = difflib.get_close_matches(name, likely, n=1, cutoff=similarity)
     return f"; did you mean {near[0]}?" if near else ""
 
 

@@ -13,14 +13,15 @@ A name that matches no task is dropped with a warning. A task that does not run 
 is how the same plan fits clusters of different shape.
 """
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from precast.base.errors import Issue
 from precast.plans import issues
 from precast.plans.expanding.placement import NOWHERE, ON_SYNC_NODE, Placement, is_stage
 from precast.plans.expanding.problems import make_problem
-from precast.plans.model import PlacedDependency, Plan, PlanProblem, PlanTask
+from precast.plans.model import ComputedResult, CrossDependency, PlacedDependency, Plan, PlanProblem, PlanTask
 from precast.plans.names import is_expression
 
 SELF = ("self",)
@@ -37,28 +38,39 @@ class Reference(NamedTuple):
     is_any: bool = False
 
 
-def find_dependencies(plan: Plan, placement: Placement, warnings: list[PlanProblem]) -> list[PlacedDependency]:
+def find_dependencies(
+    plan: Plan, placement: Placement, warnings: list[PlanProblem], computed: Iterable[ComputedResult] = ()
+) -> list[PlacedDependency]:
     """All dependencies, in the order of the tasks that declare them. Raises InputError PLAN-030 or PLAN-031 for a pattern."""
     finder = _Finder(plan, placement, warnings)
+    results: dict[int, list[ComputedResult]] = defaultdict(list)
+    for result in computed:
+        results[result.task].append(result)
     found: dict[tuple[object, ...], PlacedDependency] = {}
     for number, task in enumerate(plan.tasks, 1):
-        for dependency in finder.find(number, task):
+        for dependency in finder.find(number, task, results[number]):
             found.setdefault(dependency[:6], dependency)  # two tasks often declare the same one, each in its own field
     return list(found.values())
 
 
 def list_references(task: PlanTask) -> Iterator[Reference]:
     """The fields of a task that name others."""
-    for name in task.requires:
-        yield Reference("requires", name, is_cross=False)
-    for name in task.required_for:
-        yield Reference("required_for", name, comes_before=False, is_cross=False)
-    for cross in task.cross_depends:
-        yield Reference("cross-depends", cross.name, role=cross.role, is_any=cross.policy == "any")
-    for cross in task.cross_depended_by:
-        yield Reference("cross-depended-by", cross.name, False, cross.role, is_any=cross.policy == "any")
+    yield from _refer_locally("requires", task.requires)
+    yield from _refer_locally("required_for", task.required_for)
+    yield from _refer_across("cross_depends", task.cross_depends)
+    yield from _refer_across("cross_depended_by", task.cross_depended_by)
     for given in task.inputs.values():
         yield Reference("inputs", given.task, role=given.role)
+
+
+def _refer_locally(field: str, names: Iterable[str]) -> Iterator[Reference]:
+    return (Reference(field, name, field == "requires", is_cross=False) for name in names)
+
+
+def _refer_across(field: str, dependencies: Iterable[CrossDependency]) -> Iterator[Reference]:
+    comes_before, written = field == "cross_depends", field.replace("_", "-")
+    for cross in dependencies:
+        yield Reference(written, cross.name, comes_before, cross.role, is_any=cross.policy == "any")
 
 
 class _Finder:
@@ -69,14 +81,28 @@ class _Finder:
         self._is_stage = [is_stage(task) for task in plan.tasks]
         self._groups = {group.id for group in plan.groups}
 
-    def find(self, number: int, task: PlanTask) -> Iterator[PlacedDependency]:
+    def find(self, number: int, task: PlanTask, computed: Iterable[ComputedResult]) -> Iterator[PlacedDependency]:
+        nodes = self._placement.nodes_of(number)
         for reference in list_references(task):
-            for other in self._match(task, reference):
-                own, meant, is_local = self._place(reference, number, other)
-                if not meant and self._is_stage[other - 1] and not is_expression(reference.name):
-                    self._warn(issues.STAGE_OF_ROLE, task, reference)
-                if not own or not meant:
-                    continue
+            yield from self._join(number, task, nodes, reference)
+        for result in computed:
+            own = self._placement.roles.share(nodes.intersection(result.nodes))
+            references = [
+                *_refer_locally(result.field, result.names),
+                *_refer_across(result.field, result.dependencies),
+            ]
+            for reference in references:
+                yield from self._join(number, task, own, reference)
+
+    def _join(
+        self, number: int, task: PlanTask, nodes: frozenset[str], reference: Reference
+    ) -> Iterator[PlacedDependency]:
+        """The dependencies of a task, on these of its nodes, that a field declares."""
+        for other in self._match(task, reference):
+            own, meant, is_local = self._place(reference, number, nodes, other)
+            if not meant and self._is_stage[other - 1] and not is_expression(reference.name):
+                self._warn(issues.STAGE_OF_ROLE, task, reference)
+            if own and meant:
                 pair = (number, other, own, meant) if reference.comes_before else (other, number, meant, own)
                 is_any = reference.is_any and len(pair[3]) > 1
                 yield PlacedDependency(*pair, is_local, is_any, reference.field, number)
@@ -91,9 +117,11 @@ class _Finder:
             self._warn(issues.UNKNOWN_DEPENDENCY, task, reference, guess=names.suggest(reference.name, numbers))
         return [numbers[name] for name in found]
 
-    def _place(self, reference: Reference, number: int, other: int) -> tuple[frozenset[str], frozenset[str], bool]:
+    def _place(
+        self, reference: Reference, number: int, own: frozenset[str], other: int
+    ) -> tuple[frozenset[str], frozenset[str], bool]:
         """The nodes of the task itself and of the other that are concerned, and whether each is concerned with its own node alone."""
-        roles, own, of_other = self._placement.roles, self._placement.nodes_of(number), self._placement.nodes_of(other)
+        roles, of_other = self._placement.roles, self._placement.nodes_of(other)
         if number == other and reference.role == SELF:
             return NOWHERE, NOWHERE, True
         if not reference.is_cross and (self._is_stage[number - 1] or self._is_stage[other - 1]):

@@ -12,6 +12,9 @@ from precast.plans.model import SYNC_NODE, Plan, PlanGroup, PlanNode, PlanProble
 from precast.plans.names import NameMatcher
 from precast.plans.roles import MASTER, NodeRoles
 
+# Roles differ little by nature, and most that no node has are right: another is suggested only for a likely misspelling.
+_SIMILARITY = 0.85
+
 ON_SYNC_NODE = frozenset({SYNC_NODE})
 NOWHERE: frozenset[str] = frozenset()
 
@@ -81,7 +84,7 @@ class _Hints:
         if task.selectors == (MASTER,):
             return "name the master when you start the plan"
         for selector in task.selectors:
-            if near := self._names.suggest(selector, self._known):
+            if near := self._names.suggest(selector, self._known, _SIMILARITY):
                 return f"no node has the role {selector}{near}"
         return "give nodes the role or tag; without them the task is not part of the run"
 
@@ -90,10 +93,9 @@ def _warn_of_empty(
     plan: Plan, task_nodes: Sequence[frozenset[str]], group_nodes: Sequence[frozenset[str]], hints: _Hints
 ) -> Iterator[PlanProblem]:
     for task, nodes in zip(plan.tasks, task_nodes, strict=True):
-        if not nodes:
-            what = ", ".join(task.selectors) or "no role"
-            hint = hints.find(task)
-            yield make_problem(issues.TASK_WITHOUT_NODES, task.at, task=task.id, roles=what, hint=hint)
+        if not nodes and task.selectors:  # the loader has warned of tasks without any
+            what = ", ".join(task.selectors)
+            yield make_problem(issues.TASK_WITHOUT_NODES, task.at, task=task.id, roles=what, hint=hints.find(task))
     for group, nodes in zip(plan.groups, group_nodes, strict=True):
         if not nodes:
             what = ", ".join(group.selectors or (group.id,))

@@ -44,14 +44,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     for name, command, summary in (
         ("show", _show, "show the staged and the served catalog of a node"),
-        ("diff", _diff, "show how the staged catalog of a node differs from the served one"),
         ("why", _why, "show the reads that decided a node's catalog"),
     ):
-        add(name, command, summary).add_argument("node", metavar="NODE")
+        _add_entry(add(name, command, summary)).add_argument("node", metavar="NODE")
+    diff = add("diff", _diff, "show how the staged catalog of a node differs from the served one")
+    diff.add_argument("node", metavar="NODE")
     add("errors", _errors, "show the nodes that get no catalog, get it late, or have one with problems, and why")
     compile_parser = add("compile", _compile, "decide again which catalog a node gets, and show the result")
     declare_exits(compile_parser, {1: "the node's code gives an error"})
-    compile_parser.add_argument("node", metavar="NODE")
+    _add_entry(compile_parser).add_argument("node", metavar="NODE")
     compile_parser.add_argument(
         "--wait",
         metavar="DURATION",
@@ -61,25 +62,38 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_entry(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    summary = "an entry point: a manifest of the environment that plans apply, instead of the main manifest"
+    parser.add_argument("--entry", metavar="PATH", default="", help=summary)
+    return parser
+
+
+def _query(args: argparse.Namespace) -> dict[str, str]:
+    return {"entry": args.entry} if args.entry else {}
+
+
 def _show(args: argparse.Namespace) -> int:
-    view = connect(args).ask("GET", f"/v1/nodes/{segment(args.node)}/catalog", StagedView)
+    view = connect(args).ask("GET", f"/v1/nodes/{segment(args.node)}/catalog", StagedView, query=_query(args))
     if args.json:
         print_json(msgspec.to_builtins(view))
         return 0
-    print_table(
-        ["NODE", view.node],
-        [
-            ("state", view.state),
-            ("environment", view.environment),
-            ("version of the code", view.version[:12]),
-            ("staged", view.staged and view.staged[:12]),
-            ("decided", format_time(view.decided_at)),
+    rows = [
+        ("state", view.state),
+        ("environment", view.environment),
+        ("version of the code", view.version[:12]),
+        ("staged", view.staged and view.staged[:12]),
+        ("decided", format_time(view.decided_at)),
+    ]
+    if view.entry:
+        rows.insert(0, ("entry point", view.entry))
+    else:
+        rows += [
             ("changed", format_time(view.changed_at)),
             ("released", view.released and view.released[:12]),
             ("released at", format_time(view.released_at)),
             ("released by", view.released_by),
-        ],
-    )
+        ]
+    print_table(["NODE", view.node], rows)
     for level, text in view.logs:
         print(f"{level}: {text}")
     _print_problems(view)
@@ -126,7 +140,8 @@ def _format_value(value: Any) -> str:
 
 
 def _why(args: argparse.Namespace) -> int:
-    view = connect(args).ask("GET", f"/v1/nodes/{segment(args.node)}/catalog/why", CatalogExplanation)
+    path = f"/v1/nodes/{segment(args.node)}/catalog/why"
+    view = connect(args).ask("GET", path, CatalogExplanation, query=_query(args))
     if args.json:
         print_json(msgspec.to_builtins(view))
         return 0
@@ -151,8 +166,8 @@ def _print_last_change(change: LastChange) -> None:
 
 def _errors(args: argparse.Namespace) -> int:
     client = connect(args)
-    errors = client.list_pages("/v1/catalogs/errors", CatalogError, "node")
-    warnings = client.list_pages("/v1/catalogs/warnings", CatalogWarning, "node")
+    errors = client.list_pages("/v1/catalogs/errors", CatalogError, "position")
+    warnings = client.list_pages("/v1/catalogs/warnings", CatalogWarning, "position")
     dead = client.ask("GET", "/v1/catalogs/dead", list[DeadCompile])
     flapping = client.ask("GET", "/v1/catalogs/flapping", list[FlappingFact])
     if args.json:
@@ -179,7 +194,7 @@ def _print_errors(errors: Sequence[CatalogError]) -> None:
     """Print each error once, with the nodes that have it and the problems that may have caused it."""
     nodes: dict[tuple[str, tuple[ProblemView, ...]], list[str]] = {}
     for error in errors:
-        nodes.setdefault((error.error, tuple(error.problems)), []).append(error.node)
+        nodes.setdefault((error.error, tuple(error.problems)), []).append(_subject(error))
     for (text, problems), names in nodes.items():
         print(f"{_names(names)}\n{text}")
         for problem in problems:
@@ -191,9 +206,13 @@ def _print_warnings(warnings: Sequence[CatalogWarning]) -> None:
     nodes: dict[ProblemView, list[str]] = {}
     for warning in warnings:
         for problem in warning.problems:
-            nodes.setdefault(problem, []).append(warning.node)
+            nodes.setdefault(problem, []).append(_subject(warning))
     for problem, names in nodes.items():
         print(f"{_names(names)}\n{format_problem(problem)}\n")
+
+
+def _subject(flawed: CatalogError | CatalogWarning) -> str:
+    return f"{flawed.node} ({flawed.entry})" if flawed.entry else flawed.node
 
 
 def format_problem(problem: ProblemView) -> str:
@@ -202,21 +221,22 @@ def format_problem(problem: ProblemView) -> str:
 
 
 def _names(nodes: Sequence[str], count: int | None = None) -> str:
-    number = len(nodes) if count is None else count
+    """Nodes, some perhaps with an entry point in parentheses, and how many they are."""
+    number = len({node.partition(" ")[0] for node in nodes}) if count is None else count
     subject = "1 node" if number == 1 else f"{number} nodes"
-    return f"{subject}: {', '.join(nodes[:5])}{' …' if number > 5 else ''}"
+    return f"{subject}: {', '.join(nodes[:5])}{' …' if max(number, len(nodes)) > 5 else ''}"
 
 
 def _compile(args: argparse.Namespace) -> int:
-    client, node = connect(args), segment(args.node)
-    before = client.find("GET", f"/v1/nodes/{node}/catalog", StagedView)
-    progress = client.ask("POST", f"/v1/nodes/{node}/catalog/decision", ProgressView)
+    client, path, query = connect(args), f"/v1/nodes/{segment(args.node)}/catalog", _query(args)
+    before = client.find("GET", path, StagedView, query)
+    progress = client.ask("POST", f"{path}/decision", ProgressView, query=query)
     end_s = time.monotonic() + args.wait.total_seconds()
     pause_s = FIRST_PAUSE_S
     while progress.state not in ("done", "given up") and time.monotonic() < end_s:
         time.sleep(min(pause_s, max(end_s - time.monotonic(), 0)))
         pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
-        progress = client.ask("GET", f"/v1/nodes/{node}/catalog/decision", ProgressView)
+        progress = client.ask("GET", f"{path}/decision", ProgressView, query=query)
     if not args.wait:
         print_json(msgspec.to_builtins(progress)) if args.json else print(f"{args.node}: requested")
         return 0
@@ -225,7 +245,7 @@ def _compile(args: argparse.Namespace) -> int:
     if progress.state != "done":
         state = f"{progress.state}{f', last attempt: {progress.error}' if progress.error else ''}"
         raise issues.NOT_DECIDED.error(node=args.node, wait=setting_values.show(args.wait), state=state)
-    view = client.ask("GET", f"/v1/nodes/{node}/catalog", StagedView)
+    view = client.ask("GET", path, StagedView, query=query)
     if args.json:
         print_json(msgspec.to_builtins(view))
     elif view.error is not None:

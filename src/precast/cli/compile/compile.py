@@ -24,13 +24,19 @@ from precast.types.ordering import application_order
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_environment_options(parser)
+    parser.add_argument(
+        "--entry",
+        metavar="PATH",
+        default="",
+        help="compile this manifest of the environment, as a plan's task of type manifest does, instead of the main manifest",
+    )
     parser.add_argument("--json", action="store_true", help="print the whole catalog as one JSON document")
     parser.add_argument("--trace", action="store_true", help="print the reads of the compile instead of the catalog")
     parser.set_defaults(run=_run)
 
 
 def _run(args: argparse.Namespace) -> int:
-    inputs, node, settings = open_inputs(args, missing_module_facts="warning")
+    inputs, node, settings = open_inputs(args, args.entry, missing_module_facts="warning")
     try:
         result = compile_catalog(inputs, settings)
     except CompileFailure as failure:

@@ -48,8 +48,8 @@ def add_environment_options(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, ClientSettings)
 
 
-def open_inputs(args: argparse.Namespace, **settings: Any) -> NodeInputs:
-    """The inputs for the node and environment that the options name; `settings` are those of the command.
+def open_inputs(args: argparse.Namespace, entry: str = "", **settings: Any) -> NodeInputs:
+    """The inputs for the node and environment that the options name, and an entry point; `settings` are those of the command.
 
     Raises what open_environment, read_facts and the server's API raise.
     """
@@ -60,7 +60,7 @@ def open_inputs(args: argparse.Namespace, **settings: Any) -> NodeInputs:
     if known is not None:
         constants["server_facts"] = known.server_facts
         settings["environment"] = known.environment
-    node = make_node(args, args.node, known=known)
+    node = msgspec.structs.replace(make_node(args, args.node, known=known), entry=entry)
     inputs = Inputs(NodeAnswers(node, files, constants, decryptor=KeyFiles(Path.cwd())))
     return NodeInputs(inputs, node, make_settings(args, **settings))
 

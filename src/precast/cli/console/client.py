@@ -51,10 +51,10 @@ class Client:
         )
         return https.read_answer(self._url, response, answer)
 
-    def find(self, method: str, path: str, answer: type[T]) -> T | None:
+    def find(self, method: str, path: str, answer: type[T], query: dict[str, str] | None = None) -> T | None:
         """Call a route; None if the server answers that it does not exist."""
         try:
-            return self.ask(method, path, answer)
+            return self.ask(method, path, answer, query=query)
         except NotFoundError:
             return None
 

@@ -41,7 +41,7 @@ TEXTS = {
     *("type", "title_key", "value_key", "resource", "catalog", "after_id", "after_type", "after_catalog"),
     *("run", "job", "state", "message", "report", "result", "late", "action", "for_job", "for_node"),
     *("server", "instance", "attempts", "machine", "machine_id", "address", "boot_id", "agent", "prefix"),
-    *("targets", "point", "approved", "versions", "zone", "at_close", "phase"),
+    *("targets", "point", "approved", "versions", "zone", "at_close", "phase", "plan", "title"),
     *("request_id", "job_id", "event", "cause"),
     *("entry", "after_entry"),
 }
@@ -62,6 +62,8 @@ BYTES = {
     "links",
     "lines",
     "seal",
+    "document",
+    "program",
 }
 
 # Many values as one JSON list.
@@ -87,6 +89,8 @@ def sample(query: Query) -> dict[str, object]:
     lists, data = LISTS, BYTES
     if query.name.startswith("policies."):
         texts = texts - {"serial"}  # a number, not that of a certificate
+    if query.name == "plans.add_program":
+        data = data | {"nodes"}
     if query.name.startswith(("approvals.", "uploads.")):
         # A request is named by its id, and environments are looked for; elsewhere both are stored.
         texts, lists, data = texts | {"request"}, lists | {"environments"}, data - {"request", "environments"}
@@ -197,6 +201,12 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "action_node": {"actions"},
         "stream": {"streams"},
         "stream_record": {"streams"},
+        "plan_run": {"plans"},
+        "plan_program": {"plans"},
+        "plan_data": {"plans"},
+        "plan_run_data": {"plans"},
+        "plan_success": {"plans"},
+        "plan_approval": {"plans"},
     }
 
 

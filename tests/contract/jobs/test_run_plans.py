@@ -17,6 +17,8 @@ HOT = [
     queries.SHOW,
     queries.LIST,
     queries.LIST_WITHIN,
+    queries.LIST_OF_KIND,
+    queries.BEGUN_OF_NODE,
     queries.LIST_OF_ACTION,
     queries.COUNT_OPEN,
     queries.OWN,

@@ -43,6 +43,7 @@ _VERBS: dict[type[messages.Verb], Callable[[SignerContext, Any, SignerOperation]
     messages.SignPolicy: documents.sign_policy,
     messages.SignRelease: documents.sign_release,
     messages.SignOrder: commands.sign_order,
+    messages.SignTask: commands.sign_task,
     messages.SignCrl: documents.sign_crl,
     messages.Rotate: rotating.rotate,
 }

@@ -168,7 +168,7 @@ def is_done(step: StepState) -> bool:
 
 def find_unfinished(pinned: PinnedPlan, steps: Sequence[StepState]) -> list[Instances]:
     """All steps that a resume goes on with."""
-    return _group((step.task, step.node) for step in steps if not is_done(step))
+    return _add_cleanup(pinned.plan, steps, [(step.task, step.node) for step in steps if not is_done(step)])
 
 
 def find_failed(pinned: PinnedPlan, steps: Sequence[StepState], tasks: Collection[int]) -> list[Instances]:
@@ -180,7 +180,19 @@ def find_failed(pinned: PinnedPlan, steps: Sequence[StepState], tasks: Collectio
     }
     causes = {f"{pinned.plan.tasks[task - 1].id} on {node}" for task, node in failed}
     followers = [step for step in steps if step.reason == states.DEP_FAILED and step.message in causes]
-    return _group([*failed, *((step.task, step.node) for step in followers)])
+    return _add_cleanup(pinned.plan, steps, [*failed, *((step.task, step.node) for step in followers)])
+
+
+def has_work(plan: Plan, instances: Iterable[Instances]) -> bool:
+    """Whether any of these steps does more than clean up."""
+    return any(not plan.tasks[group.task - 1].is_always for group in instances)
+
+
+def _add_cleanup(plan: Plan, steps: Sequence[StepState], keys: Iterable[tuple[int, str]]) -> list[Instances]:
+    """These steps, and all that clean up: they do so at the end of each round. Nothing if there is nothing to clean up after."""
+    always = [(step.task, step.node) for step in steps if plan.tasks[step.task - 1].is_always]
+    instances = _group({*keys, *always})
+    return instances if has_work(plan, instances) else []
 
 
 def find_task(plan: Plan, run: str, name: str) -> int:

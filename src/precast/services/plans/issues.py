@@ -83,8 +83,8 @@ NOT_ON_NODE = Issue(
 NOTHING_TO_DO = Issue(
     "PLAN-114",
     Kind.CONFLICT,
-    "nothing of the plan {plan} is left to do: all conditions are false, or nothing was chosen",
-    "see why: precast plan explain TASK",
+    "the plan {plan} has nothing to do: conditions are false, tasks were left out, or they do nothing in a no-op run",
+    "see which: precast plan start {plan} --dry-run --json",
 )
 NOT_A_PLAN = Issue(
     "PLAN-115",

@@ -14,7 +14,7 @@ from precast.services.approvals.approvals import Participant
 from precast.services.identity.signer.messages import Credential
 from precast.services.jobs import issues as job_issues
 from precast.services.jobs.requests import decode_request
-from precast.services.plans.changes import RESUME, EndedRun, is_done
+from precast.services.plans.changes import RESUME, EndedRun, has_work, is_done
 from precast.services.plans.preparing.preparation import Instances, PlanPreparation, PreparedPlan
 from precast.services.plans.reading import PlanReading
 from precast.services.plans.runs import PlanStarter, check_rights, with_seals
@@ -87,7 +87,7 @@ class PlanRebasing:
 
     async def _compare(self, ended: EndedRun, prepared: PreparedPlan) -> list[RebaseChange]:
         before = await self._database.read(self._read_all_programs, ended.job.id, ended.pinned.plan)
-        return compare_programs(ended.pinned.plan, before, prepared.pinned.plan, list_programs(prepared.programs))
+        return compare_programs(ended.pinned.plan, before, prepared)
 
     async def _open(
         self,
@@ -142,7 +142,11 @@ def choose_instances(ended: EndedRun, prepared: PreparedPlan, before: Programs) 
     done = {(step.task, step.node) for step in ended.steps if is_done(step)}
     after = list_programs(prepared.programs)
     chosen = []
+    tasks = prepared.pinned.plan.tasks
     for group in prepared.instances:
+        if tasks[group.task - 1].is_always:
+            chosen.append(group)
+            continue
         nodes = [
             node
             for node in group.nodes
@@ -150,14 +154,16 @@ def choose_instances(ended: EndedRun, prepared: PreparedPlan, before: Programs) 
         ]
         if nodes:
             chosen.append(Instances(group.task, nodes))
-    return chosen
+    return chosen if has_work(prepared.pinned.plan, chosen) else []
 
 
-def compare_programs(before_plan: Plan, before: Programs, after_plan: Plan, after: Programs) -> list[RebaseChange]:
-    """How tasks differ: by what they do on each node."""
+def compare_programs(before_plan: Plan, before: Programs, prepared: PreparedPlan) -> list[RebaseChange]:
+    """How tasks differ: by what they do on each node. One that a condition leaves out now is still there."""
+    after, after_plan = list_programs(prepared.programs), prepared.pinned.plan
+    placed = {(group.task, node) for group in prepared.instances for node in group.nodes}
     changed: dict[tuple[int, str], list[str]] = defaultdict(list)
     for key in sorted({*before, *after}):
-        if before.get(key) != after.get(key):
+        if before.get(key) != after.get(key) and (key in after or key not in placed):
             what = "added" if key not in before else "removed" if key not in after else "changed"
             changed[key[0], what].append(key[1])
     titles = {number: task.id for plan in (before_plan, after_plan) for number, task in enumerate(plan.tasks, start=1)}

@@ -5,7 +5,6 @@ from typing import Final
 from yaql.language import exceptions  # type: ignore[import-untyped]
 
 from precast.base.errors import PrecastError
-from precast.services.plans.evaluation.library import NotData
 from precast.services.plans.evaluation.messages import Exceeded, Failed, Invalid, Reply
 from precast.services.plans.evaluation.terms import Unknown
 
@@ -17,8 +16,8 @@ class OutOfTime(BaseException):
     """An expression has used its processor time. No expression can catch this."""
 
 
-def explain(error: BaseException) -> Reply | None:
-    """The reply for an error of an evaluation; None if it is none."""
+def explain(error: Exception | OutOfTime) -> Reply:
+    """The reply for an error of an evaluation."""
     if isinstance(error, exceptions.WrappedException):
         error = error.wrapped
     limit = _find_limit(error)
@@ -34,9 +33,7 @@ def explain(error: BaseException) -> Reply | None:
         return Failed(f"there is no key {str(error.args[0])[:MAX_CHARS]!r}")
     if isinstance(error, PrecastError):
         return Failed(error.message[:MAX_CHARS])
-    if isinstance(error, NotData | AssertionError | ArithmeticError | LookupError | TypeError | ValueError):
-        return Failed((str(error) or type(error).__name__)[:MAX_CHARS])
-    return None
+    return Failed((str(error) or type(error).__name__)[:MAX_CHARS])
 
 
 def _find_limit(error: BaseException) -> Exceeded | None:

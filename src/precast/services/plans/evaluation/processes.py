@@ -161,7 +161,7 @@ class _Conversation:
         reasons = {
             "time": f"it needs more than {self._limits.expression_s:g} s of processor time",
             "memory": "it needs too much memory",
-            "items": "it makes or goes through a collection of more than 100000 items",
+            "items": "it makes or goes through a collection of more than 20000 items",
             "depth": "it is nested too deep",
             "size": "its value has more than 1 MB",
         }

@@ -7,7 +7,7 @@ from typing import Final
 from precast.base import canonical
 from precast.services.plans.evaluation.data import NO_DATA, Document, ValueTable
 from precast.services.plans.evaluation.evaluator import Evaluator, Subject
-from precast.services.plans.evaluation.failures import explain
+from precast.services.plans.evaluation.failures import OutOfTime, explain
 from precast.services.plans.evaluation.library import thaw
 from precast.services.plans.evaluation.messages import NOTHING, Evaluation, Exceeded, Reply, Request, Value
 from precast.services.plans.evaluation.results import Result
@@ -36,7 +36,7 @@ class Worker:
         self._chosen: tuple[int, ...] = ()
 
     def answer(self, request: Request) -> list[Reply]:
-        """The replies to the evaluations of a request, in order. Raises what is no error of an expression."""
+        """The replies to the evaluations of a request, in order."""
         for number, text in request.documents.items():
             self._documents[number] = self._values.read_document(text)
         for number, expression in request.expressions.items():
@@ -50,8 +50,8 @@ class Worker:
         try:
             with self._limited():
                 return self._evaluator.parse(text)
-        except BaseException as error:  # noqa: BLE001 - what is no error of an expression is raised again
-            return _explain(error)
+        except (Exception, OutOfTime) as error:  # noqa: BLE001 - an expression can raise anything
+            return explain(error)
 
     def _evaluate(self, evaluation: Evaluation, request: Request) -> Reply:
         term = self._expressions[evaluation.expression]
@@ -63,8 +63,8 @@ class Worker:
         try:
             with self._limited():
                 return _make_reply(self._evaluator.evaluate(term), evaluation.is_condition)
-        except BaseException as error:  # noqa: BLE001 - what is no error of an expression is raised again
-            return _explain(error)
+        except (Exception, OutOfTime) as error:  # noqa: BLE001 - an expression can raise anything
+            return explain(error)
 
     def _choose_subject(self, evaluation: Evaluation, request: Request) -> None:
         chosen = (request.node, request.common, request.parameters, evaluation.old_node, evaluation.old_common)
@@ -83,11 +83,4 @@ def _make_reply(result: Result, is_condition: bool) -> Reply:
         text = canonical.encode(thaw(result.value))
         result.reply = Value(text) if len(text) <= MAX_VALUE_BYTES else Exceeded("size")
     reply: Reply = result.reply
-    return reply
-
-
-def _explain(error: BaseException) -> Reply:
-    reply = explain(error)
-    if reply is None:
-        raise error
     return reply

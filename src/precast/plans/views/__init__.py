@@ -1,0 +1,1 @@
+"""What explanations, comparisons, drawings and exports of plans share."""

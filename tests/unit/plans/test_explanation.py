@@ -8,9 +8,9 @@ from precast.base.errors import PrecastError
 from precast.plans import issues
 from precast.plans.expansion import expand
 from precast.plans.explanation import Explanation, GroupLimit, NodeRun, Place, explain_task
-from precast.plans.model import ComputedDependencies, Plan, PlanGroup, PlanNode, Position, TaskInput
+from precast.plans.model import ComputedDependencies, ComputedResult, Plan, PlanGroup, PlanNode, Position, TaskInput
 from precast.plans.views.reach import Reach
-from precast.plans.views.waits import Wait
+from precast.plans.views.waits import COMPUTED, Reason, Wait
 from precast.wire.jobs import states as job_states
 from precast.wire.plans import states
 from precast.wire.plans.bodies import InstanceView
@@ -115,6 +115,13 @@ def test_explanation_lists_fields_without_effect_and_computed_ones() -> None:
     found = explain("a", plan, NODES)
     assert found.idle == ["requires: gone", "requires: c", "required_for: d"]
     assert found.computed == ["requires: $.tasks"]
+
+
+def test_explanation_of_a_dependency_that_an_expression_gave_names_its_field() -> None:
+    plan = plan_of(task("a", selectors=("x",)), task("b", line=7, selectors=("x",)))
+    expansion = expand(plan, NODES, [ComputedResult(2, "requires", ("n1",), ("a",))])
+    (wait,) = explain_task(expansion, "b").waits_for
+    assert (wait.nodes, wait.reasons) == (["n1"], [Reason("requires", COMPUTED, "b", plan.tasks[1].at)])
 
 
 def test_explanation_describes_inputs_and_futures() -> None:

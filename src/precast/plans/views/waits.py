@@ -9,6 +9,7 @@ from precast.plans.expanding.dependencies import SELF, list_references
 from precast.plans.model import SYNC_NODE, Expansion, PlacedDependency, Plan, Position
 from precast.plans.names import NameMatcher
 
+COMPUTED = "(an expression)"  # in place of a name
 WaitKind = Literal["same node", "all nodes", "any node", "stage"]
 
 
@@ -59,9 +60,15 @@ def list_reasons(plan: Plan, dependency: PlacedDependency, names: NameMatcher) -
 
 def _describe(plan: Plan, dependency: PlacedDependency, number: int, names: NameMatcher) -> Wait:
     other = plan.tasks[(dependency.needed if dependency.task == number else dependency.task) - 1]
-    reasons = list_reasons(plan, dependency, names)
+    reasons = list_reasons(plan, dependency, names) or [_find_computed(plan, dependency)]
     nodes, needed_on = _list_nodes(dependency.nodes), _list_nodes(dependency.needed_on)
     return Wait(other.id, other.at, _kind_of(dependency), nodes, needed_on, reasons)
+
+
+def _find_computed(plan: Plan, dependency: PlacedDependency) -> Reason:
+    """The field whose expression gave the dependency."""
+    task = plan.tasks[dependency.declared_by - 1]
+    return Reason(dependency.field, COMPUTED, task.id, task.at)
 
 
 def _list_nodes(nodes: Iterable[str]) -> list[str]:

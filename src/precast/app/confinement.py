@@ -34,7 +34,7 @@ async def refuse_unconfined(settings: ServerSettings) -> None:
 
 async def describe(settings: ServerSettings) -> list[ConfinedProcess]:
     """The confinement of each kind of child process, from a process of that kind."""
-    from precast.app.compiler import compile_limits
+    from precast.app.roles.compiler import compile_limits
     from precast.services.code.address_policy import AddressPolicy
     from precast.services.code.checks import check_command
     from precast.services.code.fetch_child import FetchRequest

@@ -22,7 +22,7 @@ from precast.base.ids import TimeOrderedIds
 from precast.base.settings import load
 
 if TYPE_CHECKING:
-    from precast.app.api import ApiRole
+    from precast.app.roles.api import ApiRole
     from precast.app.shared_services import BackgroundTask
     from precast.services.clocks.guard import ClockGuard
     from precast.store.engine.database import Database
@@ -156,7 +156,7 @@ async def _front(
     if API not in settings.roles:
         return None
     from precast.api.http.tls import ServerTls
-    from precast.app.api import ApiRole
+    from precast.app.roles.api import ApiRole
     from precast.app.signer.process import opened_signer
     from precast.app.signer.settings import certified_hosts
     from precast.services.identity.signer.site import verify_site
@@ -186,11 +186,11 @@ async def _background(
 
         background.append(build_quiet_presence(database, settings, worker, server_id).run)
     if COMPILER in settings.roles:
-        from precast.app.compiler import compiler_tasks
+        from precast.app.roles.compiler import compiler_tasks
 
         background += await compiler_tasks(database, settings, server_id, resources)
     if SCHEDULER in settings.roles:
-        from precast.app.scheduler import scheduler_tasks
+        from precast.app.roles.scheduler import scheduler_tasks
 
         background += scheduler_tasks(database, settings, server_id, guard, None if front is None else front.intake_lag)
     return background

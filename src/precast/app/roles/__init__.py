@@ -1,0 +1,1 @@
+"""The roles of a server process: api, compiler, scheduler."""

@@ -55,6 +55,39 @@ def encode_data(node: Mapping[str, Any], common: Mapping[str, Any]) -> bytes:
     return canonical.encode({"node": node, "common": common})
 
 
+class EarlierData(NamedTuple):
+    """The data of last successes, by a name such as its digest; and by task on a node, the name of its data."""
+
+    names: Mapping[InstanceKey, str] = {}
+    data: Mapping[str, NodeData] = {}
+
+
+async def evaluate_values(
+    evaluation: PlanEvaluation,
+    plan: Plan,
+    wanted: Sequence[InstanceKey],
+    found: NodesOfPlan,
+    parameters: Mapping[str, Any],
+    earlier: EarlierData | None = None,
+) -> EvaluatedPlan:
+    """Evaluate what these tasks on nodes need. Raises what `PlanEvaluation.evaluate` raises."""
+    earlier = earlier or EarlierData()
+    false, errors = _judge_legacy(plan, wanted, found)
+    questions, asked = _ask(plan, wanted, earlier.names)
+    nodes = {name: NodeData(data, found.common) for name, data in found.data.items()}
+    answers = await evaluation.evaluate(Batch(questions, nodes, earlier.data, parameters)) if questions else []
+    errors += gather_problems(questions, answers)
+    values: dict[tuple[int, str], dict[Place, Any]] = defaultdict(dict)
+    for about, answer in zip(asked, answers, strict=True):
+        if answer.failure is not None:
+            continue
+        if about.place is not None:
+            values[about.key][about.place] = answer.value
+        elif not answer.value:
+            false.append(about.key)
+    return EvaluatedPlan(_group(false), values, errors)
+
+
 class ValueEvaluation:
     """Holds no state between calls."""
 
@@ -73,21 +106,8 @@ class ValueEvaluation:
         """Evaluate what the tasks need that are not left out. Raises UnavailableError if no process can be started."""
         wanted = [InstanceKey(task, node) for task, nodes in placed for node in nodes]
         wanted = [key for key in wanted if key not in left_out]
-        false, errors = _judge_legacy(plan, wanted, found)
-        old, old_data = await self._read_old(plan, environment, wanted)
-        questions, asked = _ask(plan, wanted, old)
-        nodes = {name: NodeData(data, found.common) for name, data in found.data.items()}
-        answers = await self._evaluation.evaluate(Batch(questions, nodes, old_data, parameters)) if questions else []
-        errors += gather_problems(questions, answers)
-        values: dict[tuple[int, str], dict[Place, Any]] = defaultdict(dict)
-        for about, answer in zip(asked, answers, strict=True):
-            if answer.failure is not None:
-                continue
-            if about.place is not None:
-                values[about.key][about.place] = answer.value
-            elif not answer.value:
-                false.append(about.key)
-        return EvaluatedPlan(_group(false), values, errors)
+        earlier = EarlierData(*await self._read_old(plan, environment, wanted))
+        return await evaluate_values(self._evaluation, plan, wanted, found, parameters, earlier)
 
     async def _read_old(
         self, plan: Plan, environment: str, wanted: Sequence[InstanceKey]

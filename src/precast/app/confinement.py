@@ -40,6 +40,8 @@ async def describe(settings: ServerSettings) -> list[ConfinedProcess]:
     from precast.services.code.fetch_child import FetchRequest
     from precast.services.code.fetching import MODULE as FETCH
     from precast.services.compile.workers import worker_command
+    from precast.services.plans.evaluation.processes import EvaluationLimits
+    from precast.services.plans.preparing.planning import planning_command
     from precast.services.traces.costly_processes import MODULE as COSTLY
 
     limits, level = compile_limits(settings), settings.confinement
@@ -50,6 +52,8 @@ async def describe(settings: ServerSettings) -> list[ConfinedProcess]:
         await _describe("costly question", command(COSTLY, str(limits.memory_bytes), level=level)),
         await _describe("check of code", check_command(level)),
         await _describe("fetch of code", command(FETCH, level=level), fetch),
+        await _describe("check of a plan", planning_command(level)),
+        await _describe("expressions of a plan", EvaluationLimits(level=level).command()),
     ]
 
 

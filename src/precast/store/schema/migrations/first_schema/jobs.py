@@ -94,6 +94,7 @@ TABLES = (
     "CREATE INDEX job_unowned ON job (wake_at) WHERE ended_at IS NULL AND owner IS NULL",
     "CREATE INDEX job_owned ON job (owner) WHERE ended_at IS NULL AND owner IS NOT NULL",
     "CREATE INDEX job_over ON job (ended_at, id) WHERE ended_at IS NOT NULL",
+    "CREATE INDEX job_kind ON job (kind, id)",
     "CREATE INDEX job_environment ON job (environment, id)",
     "CREATE INDEX job_action ON job (action, id) WHERE action IS NOT NULL",
     "CREATE INDEX attempt_due ON attempt (job, due_at) WHERE due_at IS NOT NULL",

@@ -80,6 +80,7 @@ LISTS = {
     "requests",
     "owners",
     "tasks",
+    "entries",
 }
 
 

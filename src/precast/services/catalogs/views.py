@@ -99,8 +99,8 @@ class CatalogViews:
         return CatalogExplanation(node, row.environment or "", row.version or "", row.digest, reads)
 
     def _find_decided(self, node: str, entry: str) -> Transaction[EntryRow | None]:
-        wanted = yield from self._catalogs.entries.list_wanted([node])
-        return next((row for row in wanted.get(node, ()) if row.entry == entry and row.chain is not None), None)
+        row = (yield from self._catalogs.entries.find([node], [entry])).get((node, entry))
+        return None if row is None or row.chain is None else row
 
     def _explain(self, node: str) -> Transaction[CatalogExplanation | None]:
         staged = (yield from self._catalogs.staged.find([node])).get(node)

@@ -60,12 +60,12 @@ class EntryPoints:
         for entry in entries:
             check_entry_point(entry)
         versions = yield from find_versions(self._fleet, self._environments, nodes)
-        rows = yield from self._catalogs.entries.list_wanted(list(versions))
+        rows = yield from self._catalogs.entries.find(list(versions), entries)
         yield from self._catalogs.entries.want(versions, entries, now)
         stale = [
             node
             for node, version in versions.items()
-            if any(not _is_current(row, version) for row in _pick(rows.get(node, ()), entries).values())
+            if not all(_is_current(rows.get((node, entry)), version) for entry in entries)
         ]
         yield from self._work.enqueue_items(DECIDE.name, [ItemRequest(node) for node in sorted(stale)])
 
@@ -75,20 +75,13 @@ class EntryPoints:
         """Find the catalogs of entry points, of the current code of each node. One that is not decided upon yet is absent."""
         versions = yield from find_versions(self._fleet, self._environments, nodes)
         idle = yield from self._explain_idle(nodes, versions)
-        rows = yield from self._catalogs.entries.list_wanted([node for node in nodes if node not in idle])
-        given_up = yield from self._find_given_up(list(rows))
-        found: dict[tuple[str, str], EntryCatalog] = {}
-        staged: dict[tuple[str, str], EntryRow] = {}
-        for node in nodes:
-            for entry, row in _pick(rows.get(node, ()), entries).items():
-                if node in idle:
-                    found[node, entry] = EntryCatalog(None, idle[node])
-                elif row is not None and _is_current(row, versions[node]):
-                    staged[node, entry] = row
-                elif row is not None and (
-                    reason := row.trouble or given_up.get((node, entry)) or given_up.get((node, ""))
-                ):
-                    found[node, entry] = EntryCatalog(None, reason)
+        rows = yield from self._catalogs.entries.find([node for node in nodes if node not in idle], entries)
+        staged = {key: row for key, row in rows.items() if _is_current(row, versions[key[0]])}
+        given_up = yield from self._find_given_up(sorted({node for node, entry in rows.keys() - staged.keys()}))
+        found = {(node, entry): EntryCatalog(None, reason) for node, reason in idle.items() for entry in entries}
+        for key in rows.keys() - staged.keys():
+            if reason := rows[key].trouble or given_up.get(key) or given_up.get((key[0], "")):
+                found[key] = EntryCatalog(None, reason)
         return found | (yield from self._read_staged(staged))
 
     def hold(self, job: str, pins: Iterable[EntryPin]) -> Transaction[list[EntryPin]]:
@@ -149,12 +142,6 @@ class EntryPoints:
 def _describe_end(what: str, kind: str, key: str) -> Transaction[str]:
     letter = yield from find_dead_letter(kind, key)
     return f"{what} was given up" + ("" if letter is None else f": {letter.last_error}")
-
-
-def _pick(rows: Iterable[EntryRow], entries: Iterable[str]) -> dict[str, EntryRow | None]:
-    """The rows of these entry points; None for one that is not wanted."""
-    by_entry = {row.entry: row for row in rows}
-    return {entry: by_entry.get(entry) for entry in entries}
 
 
 def _is_current(row: EntryRow | None, version: NodeVersion) -> bool:

@@ -33,6 +33,19 @@ WANTED = Query(
     FROM entry_catalog WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) ORDER BY node, entry
     """,
 )
+FIND = Query(
+    "catalogs.entries_among",
+    """
+    SELECT node, entry, environment, version, chain, skeleton, digest, fill, decided_at, problems, trouble
+    FROM entry_catalog WHERE node IN (SELECT value FROM json_each(:nodes))
+        AND entry IN (SELECT value FROM json_each(:entries))
+    """,
+    postgresql="""
+    SELECT node, entry, environment, version, chain, skeleton, digest, fill, decided_at, problems, trouble
+    FROM entry_catalog WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
+        AND entry = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:entries AS JSONB))))
+    """,
+)
 STAGE = Query(
     "catalogs.stage_entry",
     """
@@ -154,6 +167,11 @@ class EntryCatalogs:
         for row in (yield WANTED(nodes=json_list(nodes))):
             wanted.setdefault(row[0], []).append(_entry(row))
         return wanted
+
+    def find(self, nodes: Sequence[str], entries: Sequence[str]) -> Transaction[dict[tuple[str, str], EntryRow]]:
+        """Find those of these entry points that are wanted for these nodes, by node and path."""
+        rows = yield FIND(nodes=json_list(nodes), entries=json_list(entries))
+        return {(row[0], row[1]): _entry(row) for row in rows}
 
     def stage(self, entries: Sequence[StagedEntry]) -> Transaction[None]:
         """Stage catalogs of entry points that are still wanted."""

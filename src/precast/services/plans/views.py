@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from precast.plans.model import PlanProblem, PlanTask
+from precast.plans.model import PlanTask
 from precast.services.jobs.views import view_job
 from precast.services.plans.pinned import PinnedPlan
 from precast.store.jobs.attempts import AttemptRow, TaskCount
@@ -22,7 +22,6 @@ from precast.wire.plans.bodies import (
     PlanDocument,
     PlanRunBrief,
     PlanRunView,
-    ProblemView,
     TaskSummary,
 )
 
@@ -96,12 +95,6 @@ def view_instance(tasks: Sequence[PlanTask], attempt: AttemptRow) -> InstanceVie
         report=attempt.report,
         result=None if attempt.result is None else msgspec.json.decode(attempt.result, type=StepResult),
     )
-
-
-def view_problem(problem: PlanProblem) -> ProblemView:
-    at = problem.at
-    place = ("", 0, 0) if at is None else (at.file, at.line, at.column)
-    return ProblemView(*place, problem.code, problem.text, problem.hint)
 
 
 def view_document(digest: str, pinned: PinnedPlan) -> PlanDocument:

@@ -23,6 +23,7 @@ from precast.plans.model import SYNC_NODE, Expansion, Plan, PlanProblem, Subset
 from precast.plans.numbering import keep_numbers
 from precast.plans.parameters import check_parameters
 from precast.plans.subsets import choose_instances
+from precast.plans.views.problem_view import problem_of
 from precast.services.plans.pinned import SkippedTask
 from precast.services.plans.preparing.messages import PlanningAnswer, PlanningRequest, SourceText
 from precast.wire.jobs import states
@@ -41,11 +42,6 @@ def answer(request: PlanningRequest) -> PlanningAnswer:
         return _expand(request, keep_numbers(add_collections(loaded.plan), request.before), loaded.warnings)
     except PrecastError as error:
         return PlanningAnswer(loaded.plan, [problem_of(error)], loaded.warnings)
-
-
-def problem_of(error: PrecastError) -> PlanProblem:
-    """An error that concerns the whole plan."""
-    return PlanProblem(None, error.code, error.message, error.hint)
 
 
 def _find(request: PlanningRequest, name: str) -> list[PlanText] | None:

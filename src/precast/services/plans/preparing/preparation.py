@@ -11,6 +11,7 @@ from typing import NamedTuple
 from precast.base import digests
 from precast.base.confinement.confine import Level
 from precast.plans.model import InstanceKey, Plan, PlanNode, PlanProblem, PlanTask
+from precast.plans.views.problem_view import view_problem
 from precast.services.approvals.approvals import Participant
 from precast.services.jobs import issues as job_issues
 from precast.services.plans import issues
@@ -22,7 +23,6 @@ from precast.services.plans.preparing.planning import plan_in_child
 from precast.services.plans.preparing.programs import RunValues, build_programs
 from precast.services.plans.preparing.sources import PlanFiles, PlanSources
 from precast.services.plans.preparing.values import ValueEvaluation, encode_data
-from precast.services.plans.views import view_problem
 from precast.services.query.targets import TargetService
 from precast.store.plans.runs import ProgramRow
 from precast.wire.nodes.bodies import TargetsBody

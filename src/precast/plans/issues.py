@@ -319,3 +319,18 @@ NO_YAQL = Issue(
     "the expressions of the plan cannot be evaluated: the package yaql is not installed",
     "pip install 'precast[server]'",
 )
+
+# Files of nodes, and made-up nodes: 080 to 089
+
+NODE_TWICE = Issue(
+    "PLAN-080",
+    Kind.INPUT,
+    "the node {name} is listed before, in {before}",
+    "list each node once, with all its roles",
+)
+CYCLE_WITH_ALL_ROLES = Issue(
+    "PLAN-081",
+    Kind.INPUT,
+    "on a node with all roles, {problem}",
+    "this is an error only if such a node exists; list your nodes with --nodes-file",
+)

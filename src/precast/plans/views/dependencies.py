@@ -1,10 +1,8 @@
-"""The dependencies of a plan as it is written, whatever the nodes.
-
-An expansion has the dependencies between tasks that share nodes, or whose nodes a field means. Authors want to see their plan before there
-are nodes: it is placed on two nodes that have all roles.
-"""
+"""A plan as it is written, before there are nodes: made-up nodes to expand it over, and its dependencies whatever the nodes."""
 
 from collections.abc import Sequence
+
+import msgspec
 
 from precast.plans.expanding.dependencies import find_dependencies
 from precast.plans.expanding.placement import place_tasks
@@ -12,8 +10,7 @@ from precast.plans.model import PlacedDependency, Plan, PlanNode
 from precast.plans.names import is_expression
 from precast.plans.roles import ALL, MASTER
 
-# Two, because a task that waits for one of several nodes waits for each if there is only one.
-_NODES = ("one", "other")
+ALL_ROLES = "all-roles"
 
 
 def list_roles(plan: Plan) -> list[str]:
@@ -23,8 +20,22 @@ def list_roles(plan: Plan) -> list[str]:
     return [name for name in dict.fromkeys(named) if not is_expression(name) and name not in (ALL, MASTER)]
 
 
+def make_up_nodes(plan: Plan) -> list[PlanNode]:
+    """A node for each role that the plan names, a master, and at least one other node."""
+    roles = list_roles(plan) or ["node"]
+    return [PlanNode(MASTER, (), is_master=True), *(PlanNode(role, (role,)) for role in roles if role != MASTER)]
+
+
+def make_up_whole_node(plan: Plan) -> PlanNode:
+    """A node with all roles of a plan."""
+    return PlanNode(ALL_ROLES, (*list_roles(plan), ALL_ROLES), is_master=True)
+
+
 def list_dependencies(plan: Plan) -> Sequence[PlacedDependency]:
-    """The dependencies of the tasks of a plan where all have all roles. Raises InputError PLAN-030 or PLAN-031 for a pattern."""
-    roles = tuple(list_roles(plan)) or _NODES
-    nodes = [PlanNode(name, roles, is_master=True) for name in _NODES]
+    """The dependencies between tasks if all were on the same nodes. Raises InputError PLAN-030 or PLAN-031 for a pattern.
+
+    There are two such nodes, because a task that waits for one of several waits for each if there is only one.
+    """
+    whole = make_up_whole_node(plan)
+    nodes = [whole, msgspec.structs.replace(whole, name=f"other {ALL_ROLES}")]
     return find_dependencies(plan, place_tasks(plan, nodes, []), [])

@@ -88,7 +88,8 @@ def subset_of(body: SubsetBody) -> Subset:
 
 
 def main() -> int:
-    importlib.import_module("encodings.idna")  # what is imported late cannot be found later
+    for name in ("encodings.idna", "difflib"):
+        importlib.import_module(name)  # what is imported late cannot be found later
     level = Level(sys.argv[1])
     measures = confine_or_exit(Confinement(level=level, memory_bytes=MEMORY_BYTES, cpu_s=CPU_S))
     if sys.argv[2:] == [ASK]:

@@ -1,6 +1,6 @@
 """One server's job engine on a database, and nodes that claim and report as agents do."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,11 +11,11 @@ from precast.base.ids import CountedIds, TimeOrderedIds
 from precast.services.clocks.guard import ClockGuard
 from precast.services.identity.signer.client import SignerClient
 from precast.services.jobs.creation import JobCreation
-from precast.services.jobs.driven_job import JobStores
+from precast.services.jobs.driven_job import JobStores, MakeWork
 from precast.services.jobs.driver import JobDriver
+from precast.services.jobs.driving.job_windows import Openings
 from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.jobs.grants import Grants
-from precast.services.jobs.driving.job_windows import Openings
 from precast.services.jobs.order_signatures import OrderSignatures
 from precast.services.jobs.results import AttemptResults, OrderReport
 from precast.services.jobs.service import JobService
@@ -46,6 +46,8 @@ from precast.wire.jobs.orders import (
     PlainOrder,
     RunOrder,
     SignedExecOrder,
+    SignedTaskOrder,
+    TaskOrder,
 )
 from precast.wire.jobs.views import JobLimits, NewRunJob
 from precast.wire.nodes.bodies import TargetsBody
@@ -82,7 +84,12 @@ class JobEngine:
     """One server: its job engine on a database, and nodes that report."""
 
     def __init__(
-        self, database: Database, signer: SignerClient, name: str = "s1", windows: Openings | None = None
+        self,
+        database: Database,
+        signer: SignerClient,
+        name: str = "s1",
+        windows: Openings | None = None,
+        works: Mapping[str, MakeWork] | None = None,
     ) -> None:
         self.database, self.name = database, name
         self.sessions, self.jobs, self.attempts = Sessions(database), Jobs(database), Attempts(database)
@@ -123,6 +130,7 @@ class JobEngine:
             self.guard,
             windows or AlwaysOpen(),
             build_job_releases(database),
+            works or {},
         )
         self.driver = JobDriver(stores, IntakeLag(database.clock.monotonic_s))
         self._claims: dict[tuple[str, str], int] = {}
@@ -182,7 +190,10 @@ class JobEngine:
         """What a node receives; of a command, the text that is signed."""
         bodies: list[Any] = []
         for record in await self.orders.read(node, 0, 1_000):
-            if record.kind == wire.EXEC:
+            if record.kind == wire.TASK:
+                ordered = msgspec.json.decode(record.body, type=SignedTaskOrder)
+                bodies.append(msgspec.json.decode(ordered.text, type=TaskOrder))
+            elif record.kind == wire.EXEC:
                 signed = msgspec.json.decode(record.body, type=SignedExecOrder)
                 bodies.append(msgspec.json.decode(signed.text, type=ExecOrder))
             else:

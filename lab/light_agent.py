@@ -4,7 +4,7 @@ An order is stored, claimed, begun when its claim is granted, and answered, with
 Each step is written to the agent's own file, which is opened for synchronous writes, before the next step: the order, the claim, the
 grant, that it began, and the result; five flushes for each order. A real agent has a SQLite file instead, and two more flushes for the
 numbers that it has sent and that the server has acknowledged. The work is replaced: the result of an order is a proof of the challenge in
-its command and the agent's own nonce, which is in the file `nonce` of the node's directory.
+its command and the agent's own nonce, which is in the file `nonce` of the node's directory. A task of a plan passes all of its phases.
 """
 
 import hashlib
@@ -20,7 +20,18 @@ import msgspec
 from lab.session import Store
 from precast.wire import sessions as session
 from precast.wire.jobs import orders
-from precast.wire.jobs.orders import Claim, ExecBegan, ExecEnded, ExecOutput, Grant, OrderEnded, OutputLine
+from precast.wire.jobs.orders import (
+    Claim,
+    ExecBegan,
+    ExecEnded,
+    ExecOutput,
+    Grant,
+    OrderEnded,
+    OutputLine,
+    TaskEnded,
+    TaskPhase,
+)
+from precast.wire.jobs.programs import Phase, parse_program
 from precast.wire.sessions import Ack, Message, Record, Welcome
 
 Send = Callable[[Message], Awaitable[None]]
@@ -43,7 +54,8 @@ class LightAgent:
         self._nonce = secrets.token_hex(8)
         (directory / "nonce").write_text(self._nonce)
         self._file = os.open(directory / "orders", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_DSYNC, 0o600)
-        self._challenges: dict[str, tuple[str, str]] = {}  # the kind and the challenge of each order that was not begun
+        # The kind of each order that was not begun, and its challenge; of a task, its document.
+        self._challenges: dict[str, tuple[str, str]] = {}
         self._claims: dict[str, int] = {}
 
     async def resume(self, welcome: Welcome, send: Send) -> None:
@@ -69,6 +81,9 @@ class LightAgent:
             signed = msgspec.json.decode(record.body, type=orders.SignedExecOrder)
             argv = msgspec.json.decode(signed.text, type=orders.ExecOrder).argv
             await self._add(record.kind, signed.order, argv[-1], send)
+        elif record.kind == orders.TASK:
+            task = msgspec.json.decode(record.body, type=orders.SignedTaskOrder)
+            await self._add(record.kind, task.order, task.text, send)
         elif record.kind in PLAIN_KINDS:
             plain = msgspec.json.decode(record.body, type=orders.PlainOrder)
             await self._add(record.kind, plain.order, plain.order, send)
@@ -97,12 +112,26 @@ class LightAgent:
             output = ExecOutput(grant.order, 0, [OutputLine("out", proof)])
             ended = ExecEnded(grant.order, _now(), code=0, lines=1)
             await self._answer([(orders.EXEC_OUTPUT, output), (orders.EXEC_ENDED, ended)], send)
+        elif kind == orders.TASK:
+            await self._carry_out(grant.order, challenge, send)
         else:
             # A real agent notes in its store that it began, and tells nobody.
             self._flush(Record(self.store.last + 1, "begun", _now(), msgspec.Raw(msgspec.json.encode(grant.order))))
             ended_order = OrderEnded(grant.order, True, _now(), result=json.dumps({"proof": proof}))
             await self._answer([(orders.ORDER_ENDED, ended_order)], send)
         self.results += 1
+
+    async def _carry_out(self, order: str, text: str, send: Send) -> None:
+        """Pass each phase of a task, with a flush for each as a real agent has it."""
+        program = parse_program(msgspec.json.decode(text, type=orders.TaskOrder).program)
+        phases: list[Phase] = ["task"]
+        if program.before:
+            phases.insert(0, "pre-test")
+        if program.after:
+            phases.append("post-test")
+        for phase in phases:
+            await self._answer([(orders.TASK_PHASE, TaskPhase(order, phase, _now()))], send)
+        await self._answer([(orders.TASK_ENDED, TaskEnded(order, _now(), True, phases[-1]))], send)
 
     async def _answer(self, bodies: list[tuple[str, msgspec.Struct]], send: Send) -> None:
         """Store records with one flush, then send them."""

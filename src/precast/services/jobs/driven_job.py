@@ -326,11 +326,12 @@ class DrivenJob:
         self._looked_s = now_s
         away = [key for key in self._net.away if key.node not in self._closed]
         gone, back = await self._stores.database.write_alone(self._look, away)
-        if self._net.running and any(self._work.lost_after_s(key) is not None for key in self._net.running[:1]):
-            await self._stores.database.write_alone(self._end_lost)
+        has_lost = False
+        if any(self._work.lost_after_s(key) is not None for key in self._net.running[:1]):
+            has_lost = await self._stores.database.write_alone(self._end_lost)
         for key in gone:
             self._net.postpone(StepKey(key.task, key.node))
-        return self._net.return_nodes(back) or bool(gone)
+        return self._net.return_nodes(back) or bool(gone) or has_lost
 
     def _look(self, away: Sequence[StepKey]) -> Transaction[tuple[list[AttemptKey], set[str]]]:
         job = yield from self._lock()
@@ -347,9 +348,13 @@ class DrivenJob:
             yield from self._note_away(key)
         return gone, {key.node for key in away} & connected
 
-    def _end_lost(self) -> Transaction[None]:
-        """End attempts whose nodes have been disconnected for too long. What such a node reports later is stored beside the state."""
+    def _end_lost(self) -> Transaction[bool]:
+        """End attempts whose nodes have been disconnected for too long; whether there were any.
+
+        What such a node reports later is stored beside the state.
+        """
         job = yield from self._lock()
+        has_lost = False
         by_time: dict[float, list[AttemptKey]] = {}
         for key in (yield from self._stores.attempts.list_picked_up(job.id)):
             lost_after_s = self._work.lost_after_s(StepKey(key.task, key.node))
@@ -361,10 +366,11 @@ class DrivenJob:
             for key in keys:
                 if key.node not in expected:
                     message = f"its node has been disconnected for more than {lost_after_s:g} s"
-                    yield from self._stores.attempts.end(
-                        key, states.PICKED_UP, Ending(states.FAILED, states.LOST, message)
-                    )
+                    ending = Ending(states.FAILED, states.LOST, message)
+                    yield from self._stores.attempts.end(key, states.PICKED_UP, ending)
                     yield from self._stores.grants.release(key)
+                    has_lost = True
+        return has_lost
 
     def _filter_expected(self, nodes: Sequence[str]) -> Transaction[set[str]]:
         """Those of the nodes that can get orders now; if the job does not wait for nodes, also those that may be back in a moment."""

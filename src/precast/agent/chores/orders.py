@@ -39,16 +39,18 @@ class OrderChore:
         spool: Spool,
         orders: OrderRegistry,
         processes: LeasedProcesses,
-        on_claimed: Callable[[], None],
+        on_records: Callable[[], None],
         refresh: Callable[[timedelta], Awaitable[None]],
         restart: Callable[[], None],
     ) -> None:
-        """`refresh` fetches the catalog, unless the last fetch is younger than its argument; `restart` ends and restarts the daemon."""
+        """`on_records` is called when this process has written records to send. `refresh` fetches the catalog, unless the last fetch is
+        younger than its argument; `restart` ends and restarts the daemon.
+        """
         self._store = store
         self._spool = spool
         self._orders = orders
         self._processes = processes
-        self._on_claimed = on_claimed
+        self._on_records = on_records
         self._refresh = refresh
         self._restart = restart
         self._woken = asyncio.Event()
@@ -82,15 +84,17 @@ class OrderChore:
         """Answer what has ended without an answer, claim what waits, and return the order that may begin."""
         self._recover()
         if self._orders.claims.claim_waiting():
-            self._on_claimed()
+            self._on_records()
         return self._orders.claims.next_granted()
 
     def _recover(self) -> None:
-        close_open_reports(self._store, self._spool, self._processes.kill_reason)
+        has_records = close_open_reports(self._store, self._spool, self._processes.kill_reason)
         with runs_blocked(self._processes.state) as is_free:
             if is_free:
-                self._orders.resolve_begun(self._processes.kill_reason)
+                has_records |= self._orders.resolve_begun(self._processes.kill_reason)
                 self._processes.kill_reason = ""
+        if has_records:
+            self._on_records()
 
     async def _carry_out(self, granted: GrantedOrder, orders: OrderQueue[Any]) -> None:
         if orders.needs_catalog:

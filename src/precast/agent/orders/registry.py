@@ -89,17 +89,19 @@ class OrderRegistry:
             is_new = note_received(db, record) and kind is not None and order is not None and kind.keep(db, order)
         return StoredOrder(kind.name, kind.chore, order.why) if is_new and kind is not None else None
 
-    def resolve_begun(self, kill_reason: str = "") -> None:
-        """Repeat or answer the orders whose processes have ended without an answer. The caller makes sure that no process works.
+    def resolve_begun(self, kill_reason: str = "") -> bool:
+        """Repeat or answer the orders whose processes have ended without an answer; whether there were any.
 
-        `kill_reason` says why this agent has killed the last process, if it did.
+        The caller makes sure that no process works. `kill_reason` says why this agent has killed the last process, if it did.
         """
         columns = "kind, id, begins, boot_id, begun_s, is_aborted"
         begun = f"SELECT {columns} FROM queued_order WHERE state = 'begun' ORDER BY number"  # noqa: S608 - from above
-        if self._store.read(begun):
-            with self._store.transaction() as db:
-                for kind, *row in db.execute(begun).fetchall():
-                    self.queue(kind).resolve(db, BegunOrder(*row), kill_reason)
+        if not self._store.read(begun):
+            return False
+        with self._store.transaction() as db:
+            for kind, *row in db.execute(begun).fetchall():
+                self.queue(kind).resolve(db, BegunOrder(*row), kill_reason)
+        return True
 
     def _receive_about_order(self, record: Record, message: type[Grant] | type[Abort]) -> StoredOrder | None:
         about = _decode(record, message, None)

@@ -97,8 +97,8 @@ class StepRunner:
         if how != "ended":
             process.request_end()
             process.follow(time.monotonic() + limits.grace_s, lambda: False, on_lines)
-            kill_descendants()
-            return StepEnd(process.find_outcome(on_lines) or failed("it was ended"), how)
+            left = kill_descendants()
+            return StepEnd(_with_survivors(process.find_outcome(on_lines) or failed("it was ended"), left), how)
         outcome = process.find_outcome(on_lines)
         if limits.is_test or outcome is None:
             kill_descendants(spared)
@@ -139,6 +139,15 @@ class StepRunner:
                 code = 0
         finally:
             os._exit(code)
+
+
+def _with_survivors(outcome: StepOutcome, left: int) -> StepOutcome:
+    """The outcome, and how many processes are still there although they were killed."""
+    if not left:
+        return outcome
+    count = f"{left} process{'' if left == 1 else 'es'}"
+    message = f"{outcome.message}; {count} that it has started could not be killed"
+    return msgspec.structs.replace(outcome, message=message)
 
 
 def _reap_other(pid: int) -> None:

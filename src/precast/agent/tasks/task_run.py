@@ -139,10 +139,9 @@ class TaskRun:
         command = self._reboot_command
         end = self._run_step(lambda context: _request_reboot(command), StepLimits(self._deadline_s))
         if end.how == "ended" and end.outcome.is_success:
-            how = self._pause(DEADLINE_S)
-            if how == "stopped":
-                raise LeftToDaemon  # the machine asks every process to end: that is no wish to abort the task
-            end = StepEnd(failed(NOT_REBOOTED), how or "ended")
+            end = StepEnd(failed(NOT_REBOOTED), self._pause(DEADLINE_S) or "ended")
+        if end.how == "stopped":
+            raise LeftToDaemon  # the machine asks every process to end: that is no wish to abort the task
         self._worked = end.outcome
         return PhaseEnd("task", end)
 

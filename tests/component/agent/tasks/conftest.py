@@ -1,5 +1,6 @@
 """An enrolled node for tasks."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ from tests.component.agent.tasks.stage import NAME, Stage
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
+def stage(tmp_path: Path) -> Iterator[Stage]:
     server = ScriptedServer(tmp_path / "server")
     root = tmp_path / "node"
     server.enrol(root, NAME)
-    return Stage(server, root)
+    with Stage(server, root) as made:
+        yield made

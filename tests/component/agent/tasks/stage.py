@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -45,8 +45,17 @@ class Stage:
 
     def __init__(self, server: ScriptedServer, root: Path) -> None:
         self.server, self.root = server, root
+        self._processes: list[subprocess.Popen[str]] = []
         self.server.permit(root, NAME)
         self.configure(allow_exec="true")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.kill()
+            process.communicate(timeout=DEADLINE_S)
 
     def configure(self, **values: str) -> None:
         """Write the settings; each value as it is written in TOML."""
@@ -88,7 +97,9 @@ class Stage:
     def start(self) -> "subprocess.Popen[str]":
         """Start the process of the task."""
         argv = [PRECAST, "agent", "task", "--root", str(self.root), "--order", ORDER]
-        return subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self._processes.append(process)
+        return process
 
     def carry_out(self) -> str:
         """Run the process of the task to its end. Returns what it has printed on standard error."""

@@ -13,6 +13,7 @@ WITHOUT_JSON = {
     *("precast server", "precast signer", "precast agent", "precast agent run"),
     *("precast agent exec", "precast agent network"),
     *("precast net draw", "precast net export", "precast net import"),
+    *("precast plan draw", "precast plan export"),
 }
 
 

@@ -9,11 +9,12 @@ import msgspec
 
 from precast.cli import issues
 from precast.cli.console.client import add_connection, connect, segment
-from precast.cli.console.files import read_source
 from precast.cli.console.output import format_time, print_json, print_table
 from precast.cli.console.parser import declare_exits
 from precast.cli.jobs.descriptions import describe_job_state
 from precast.cli.jobs.options import AMOUNT, add_wait, add_watching, check_amount, duration_s
+from precast.cli.plans.plan_files import SUFFIXES, name_plan, read_parameter, read_plan_files
+from precast.cli.plans.problems import show_check
 from precast.cli.plans.run_progress import describe_counts, describe_failure
 from precast.cli.plans.run_watch import EXITS, PLANS, follow
 from precast.cli.query.targets import words_of
@@ -23,7 +24,6 @@ from precast.wire.plans.bodies import (
     ApproveBody,
     InstanceView,
     PlanCheck,
-    PlanFile,
     PlanRequest,
     PlanRunBrief,
     PlanRunView,
@@ -38,7 +38,6 @@ from precast.wire.plans.bodies import (
 BROKEN = 1
 # How long a server may prepare a run: a plan over many nodes, and catalogs that are compiled for it.
 START_S = 420.0
-_SUFFIXES = (".yaml", ".yml")
 Command = Callable[[argparse.Namespace], int]
 
 
@@ -125,7 +124,9 @@ def _start(args: argparse.Namespace) -> int:
     request = make_request(args)
     client = connect(args, START_S)
     if args.dry_run:
-        return show_check(client.ask("POST", f"{PLANS}/check", PlanCheck, request), args)
+        check = client.ask("POST", f"{PLANS}/check", PlanCheck, request)
+        show_check(check, args)
+        return BROKEN if check.errors else 0
     return follow(client, client.ask("POST", PLANS, PlanRunView, request), args)
 
 
@@ -139,7 +140,7 @@ def make_request(args: argparse.Namespace) -> PlanRequest:
         read_plan_source(args.plan),
         TargetsBody(words, all=args.all),
         args.master,
-        dict(_read_parameter(text) for text in args.param),
+        dict(map(read_parameter, args.param)),
         subset,
         "noop" if args.noop else "enforce",
         check_amount("--at-once", args.at_once, AMOUNT),
@@ -149,46 +150,11 @@ def make_request(args: argparse.Namespace) -> PlanRequest:
 
 
 def read_plan_source(arguments: Sequence[str]) -> PlanSource:
-    """The files that are named, or the plan of the environment. Raises NotFoundError CLI-010, InputError CLI-011 or CLI-012."""
+    """The files that are named, or the plan of the environment. Raises NotFoundError CLI-010, InputError CLI-001, CLI-011 or CLI-012."""
     first = Path(arguments[0])
-    if len(arguments) == 1 and not first.exists() and first.suffix not in _SUFFIXES and "/" not in arguments[0]:
+    if len(arguments) == 1 and not first.exists() and first.suffix not in SUFFIXES and "/" not in arguments[0]:
         return PlanSource(arguments[0])
-    paths = [path for argument in arguments for path in _list_files(argument)]
-    files = [PlanFile(path, read_source(path).text) for path in paths]
-    return PlanSource(first.stem or "plan", files)
-
-
-def _list_files(argument: str) -> list[str]:
-    """A file, or all YAML files below a directory in the order of their paths."""
-    path = Path(argument)
-    if not path.is_dir():
-        return [argument]
-    return [str(file) for file in sorted(path.rglob("*")) if file.suffix in _SUFFIXES and file.is_file()]
-
-
-def _read_parameter(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not separator or not name:
-        raise issues.USAGE.error(problem=f"--param {text!r} has no value", usage="write --param NAME=VALUE")
-    return name, value
-
-
-def show_check(check: PlanCheck, args: argparse.Namespace) -> int:
-    """Print what a check has found."""
-    if args.json:
-        print_json(msgspec.to_builtins(check))
-        return BROKEN if check.errors else 0
-    for word, problems in (("error", check.errors), ("warning", check.warnings)):
-        for problem in problems:
-            place = f"{problem.file}:{problem.line}:{problem.column}: " if problem.file else ""
-            print(f"{place}{word}: {problem.text} [{problem.code}]")
-            if word == "error" and problem.hint:
-                print(f"  {problem.hint}")
-    todo = check.instances - check.skipped
-    print(f"{check.name}: {check.tasks} tasks, {check.instances} on {check.nodes} nodes, of which {todo} would run")
-    if check.needs_commands:
-        print(f"run commands, which needs the role commands: {', '.join(check.needs_commands[:10])}")
-    return BROKEN if check.errors else 0
+    return PlanSource(name_plan(arguments), read_plan_files(arguments))
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -1,5 +1,7 @@
 """Parts of a plan in words, the same in drawings, explanations and exports."""
 
+from collections.abc import Sequence
+
 from precast.plans.model import PlanGroup
 from precast.wire.jobs.programs import (
     AnyTest,
@@ -57,3 +59,9 @@ def describe_tolerance(group: PlanGroup) -> str:
 def count(number: int, word: str) -> str:
     """A number with its word: `1 task`, `2 tasks`."""
     return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def list_names(names: Sequence[str], most: int = 6) -> str:
+    """Names in a line; of many only the first, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

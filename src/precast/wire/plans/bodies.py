@@ -21,11 +21,12 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Names = Annotated[list[Name], msgspec.Meta(max_length=5_000)]
 
 
-class PlanFile(msgspec.Struct, frozen=True):
-    """A file of a plan, as it was read; the path is for messages."""
+class PlanFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file of a plan, as it was read; the path is for messages. A task of a later layer replaces one of an earlier layer."""
 
     path: Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)]
     text: Annotated[str, msgspec.Meta(max_length=MAX_FILE_CHARS)]
+    layer: Annotated[int, msgspec.Meta(ge=0, le=MAX_FILES)] = 0
 
 
 class PlanSource(msgspec.Struct, frozen=True, omit_defaults=True):

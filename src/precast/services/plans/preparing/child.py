@@ -50,7 +50,7 @@ def _find(request: PlanningRequest, name: str) -> list[PlanText] | None:
 
 
 def _texts(texts: Sequence[SourceText]) -> list[PlanText]:
-    return [PlanText(text.path, text.text) for text in texts]
+    return [PlanText(text.path, text.text, text.layer) for text in texts]
 
 
 def _expand(request: PlanningRequest, plan: Plan, warnings: list[PlanProblem]) -> PlanningAnswer:

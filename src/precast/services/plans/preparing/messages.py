@@ -14,6 +14,7 @@ class SourceText(msgspec.Struct, frozen=True):
 
     path: str
     text: str
+    layer: int = 0
 
 
 class PlanningRequest(msgspec.Struct, frozen=True):

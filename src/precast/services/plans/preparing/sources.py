@@ -41,7 +41,7 @@ class PlanSources:
         current = await self._environments.find_current(environment)
         tree = FileTree({}) if current is None else FileTree.decode(await self._read(current.version))
         others = await self._read_plans(tree)
-        texts = [SourceText(file.path, file.text) for file in source.files]
+        texts = [SourceText(file.path, file.text, file.layer) for file in source.files]
         if not texts:
             if source.name not in others:
                 known = ", ".join(sorted(others)[:10]) or "none"

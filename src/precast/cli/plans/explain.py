@@ -1,0 +1,115 @@
+"""`precast plan explain`: why a task is where it is, and what bounds it."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from precast.base.spans import visible
+from precast.cli.console.output import print_json
+from precast.cli.plans.local_commands import EXIT_BROKEN
+from precast.cli.plans.local_plan import describe_nodes, open_sound_plan
+from precast.net.model.durations import format_duration
+from precast.plans.explanation import Explanation, GroupLimit, explain_task
+from precast.plans.views.descriptions import count, list_names
+from precast.plans.views.reach import Reach
+from precast.plans.views.waits import Reason, Wait
+
+
+def run(args: argparse.Namespace) -> int:
+    """Explain a task of a plan. Raises InputError PLAN-035 if there is no such task."""
+    local = open_sound_plan(args)
+    if local is None:
+        return EXIT_BROKEN
+    found = explain_task(local.expansion, args.task)
+    if args.json:
+        print_json(msgspec.to_builtins(found))
+        return 0
+    for line in describe_explanation(found):
+        print(visible(line))
+    print(visible(f"over {describe_nodes(local.nodes)}"))
+    return 0
+
+
+def describe_explanation(found: Explanation) -> Iterator[str]:
+    """The lines that explain a task."""
+    place = f", number {found.position} of {found.instances} in the order" if found.position is not None else ""
+    yield f"{found.id}: {found.type}, {found.at.file}:{found.at.line}{place}"
+    yield from _describe_places(found)
+    yield from _describe_waits("waits for", found.waits_for, found.before)
+    yield from _describe_waits("is waited for by", found.waited_for_by, found.after)
+    yield from (f"  {field}: joins it with no task on these nodes" for field in found.idle)
+    yield from (f"  {field}: computed on each node" for field in found.computed)
+    yield from _describe_gates(found)
+    yield from _describe_limits(found)
+
+
+def _describe_places(found: Explanation) -> Iterator[str]:
+    if found.position is None:
+        yield "runs on no node"
+    for place in found.places:
+        nodes = f": {list_names(place.nodes)}" if place.nodes else ""
+        yield place.because if found.type == "stage" else f"runs on {place.because}{nodes or ': no node'}"
+
+
+def _describe_waits(verb: str, waits: Sequence[Wait], reach: Reach) -> Iterator[str]:
+    if not waits:
+        yield f"{verb} nothing"
+        return
+    yield f"{verb}:"
+    for wait in waits:
+        yield f"  {wait.task}, {_describe_kind(wait)}"
+        yield from (f"    because of {_describe_reason(reason)}" for reason in wait.reasons)
+    instances = f", {reach.instances} on nodes" if reach.instances else ""
+    yield f"  in all, directly or through others: {count(reach.tasks, 'task')}{instances}"
+
+
+def _describe_kind(wait: Wait) -> str:
+    if wait.kind == "stage":
+        nodes = [*wait.nodes, *wait.needed_on]  # a stage has none, so these are of the task that is no stage
+        return f"through a stage, on {list_names(nodes)}" if nodes else "stage after stage"
+    if wait.kind == "same node":
+        return f"on the same node ({list_names(wait.nodes)})"
+    which = "one of" if wait.kind == "any node" else "all of"
+    return f"{which} {list_names(wait.needed_on)}, for {list_names(wait.nodes)}"
+
+
+def _describe_reason(reason: Reason) -> str:
+    return f"{reason.field}: {reason.name} of {reason.task}, {reason.at.file}:{reason.at.line}"
+
+
+def _describe_gates(found: Explanation) -> Iterator[str]:
+    if found.condition:
+        yield f"runs only if {' '.join(found.condition.split())}"
+    if found.approval:
+        yield f"waits for a person: {found.approval}"
+    yield from (f"test before: {test}" for test in found.tests_before)
+    yield from (f"test after: {test}" for test in found.tests_after)
+    yield from (f"input {name}: {given}" for name, given in found.inputs.items())
+    if found.produces:
+        yield f"fulfils {', '.join(found.produces)}"
+    if found.consumes:
+        yield f"needs {', '.join(found.consumes)}"
+    if found.is_always:
+        yield "runs whatever happened before it"
+    if found.ignores_failure:
+        yield "a failure counts as skipped"
+
+
+def _describe_limits(found: Explanation) -> Iterator[str]:
+    limits = found.limits
+    if found.type == "stage":
+        return
+    if limits.at_once is not None:
+        yield f"at most {count(limits.at_once, 'node')} at once"
+    if limits.canary is not None:
+        yield f"first on {limits.canary} alone"
+    repeats = f", repeated up to {limits.retries} times" if limits.retries else ""
+    yield f"may take {format_duration(round(limits.timeout_s * 1_000))}{repeats}"
+    yield from map(_describe_group, limits.groups)
+
+
+def _describe_group(group: GroupLimit) -> str:
+    name = f"group {group.group}" if group.group else "nodes in no group"
+    many = "any number" if group.tolerate is None else str(group.tolerate) if group.tolerate else "none"
+    return f"{name}: {many} of {count(group.nodes, 'node')} may fail before the plan stops"

@@ -60,7 +60,8 @@ class PlanExecution:
         self._running: set[int] = set()
         self._busy = 0  # how many of them are at work
         self._open = 0  # instances on nodes that have not ended
-        self._failed_nodes: list[set[str]] = [set() for _ in expansion.groups]
+        self._failures: dict[str, int] = {}  # by node that has failed: the first instance that has
+        self._failed_counts = [0] * len(expansion.groups)
         self._unreachable: list[Unreachable] = []
         self._to_follow: deque[tuple[Iterator[int], int]] = deque()  # what waits for an instance, and the cause
         self._users = InstanceUsers(expansion, skipped)
@@ -105,14 +106,16 @@ class PlanExecution:
         if status is Status.FAILED:
             self._note_failure(index)
         elif status is Status.DROPPED:
-            self._follow([index], index)
+            self._follow(index, index)
 
     def postpone(self, key: InstanceKey) -> None:
-        """The node of an instance that has started is away: the instance frees its places and waits for the node."""
+        """The node of an instance that has started is away: the instance frees its places, and waits unless its node has failed."""
         index = self._numbers[key]
         if self._statuses[index] is Status.RUNNING:
             self._stop(index, Outcome.SKIPPED)
             self._set_away(index)
+            if key.node in self._failures and not self._is_always(index):
+                self._drop(index, self._failures[key.node])
 
     def hold(self, nodes: Iterable[str]) -> None:
         """Nothing may begin on these nodes for now, as though they were away."""
@@ -155,8 +158,8 @@ class PlanExecution:
     def is_halted(self) -> bool:
         """Whether too many nodes of a group have failed."""
         return any(
-            group.tolerate is not None and len(failed) > group.tolerate
-            for group, failed in zip(self._expansion.groups, self._failed_nodes, strict=True)
+            group.tolerate is not None and count > group.tolerate
+            for group, count in zip(self._expansion.groups, self._failed_counts, strict=True)
         )
 
     @property
@@ -192,28 +195,28 @@ class PlanExecution:
         for index in failed:
             self._note_failure(index)
         for index in dropped:
-            self._follow([index], index)
+            self._follow(index, index)
 
     def _note_failure(self, index: int) -> None:
         """An instance has failed: so has its node, and what waits for the instance can never begin."""
         node = self._keys[index].node
-        for group, failed in zip(self._expansion.groups, self._failed_nodes, strict=True):
-            if node in group.nodes:
-                failed.add(node)
+        if node not in self._failures:
+            self._failures[node] = index
+            for number, group in enumerate(self._expansion.groups):
+                self._failed_counts[number] += node in group.nodes
         if self.is_halted and self._execution.tokens[self._places.go]:
             self._put(self._places.go, -1)
-        rest = [
-            other
-            for other in sorted(self._waiting[node] | self._away[node])
-            if not task_of(self._expansion, self._expansion.instances[other]).is_always
-        ]
-        for other in rest:
-            self._drop(other, index)
-        self._follow([index, *rest], index)
+        for other in sorted(self._waiting[node] | self._away[node]):
+            if not self._is_always(other):
+                self._drop(other, index)
+        self._follow(index, index)
 
-    def _follow(self, ended: Iterable[int], cause: int) -> None:
-        """Let `take_unreachable` drop everything that waits for these instances, which have ended without success."""
-        self._to_follow += [(self._users.find_hopeless(index), cause) for index in ended]
+    def _is_always(self, index: int) -> bool:
+        return task_of(self._expansion, self._expansion.instances[index]).is_always
+
+    def _follow(self, index: int, cause: int) -> None:
+        """Let `take_unreachable` drop everything that waits for an instance, which has ended without success."""
+        self._to_follow.append((self._users.find_hopeless(index), cause))
 
     def _drop_hopeless(self) -> None:
         """Drop instances that can never begin, up to the limit."""
@@ -224,7 +227,6 @@ class PlanExecution:
                 self._to_follow.popleft()
             elif self._statuses[index] in (Status.WAITING, Status.AWAY) and self._keys[index].node != SYNC_NODE:
                 self._drop(index, cause)
-                self._follow([index], cause)
 
     def _drop(self, index: int, cause: int) -> None:
         before, self._statuses[index] = self._statuses[index], Status.DROPPED
@@ -232,6 +234,7 @@ class PlanExecution:
         self._leave(index, before)
         self._give_ends(index)
         self._unreachable.append(Unreachable(self._keys[index], self._keys[cause]))
+        self._follow(index, cause)
 
     # Marking
 

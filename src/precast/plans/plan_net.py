@@ -126,7 +126,8 @@ class _PlanNetBuilder:
         self._add_limits()
         self._add_gates()
         # All places that are read are known before the first transition that may give to them.
-        reads = [tuple(self._list_dependencies(instance)) for instance in self._expansion.instances]
+        # An instance may wait for the same set in two ways.
+        reads = [tuple(dict.fromkeys(self._list_dependencies(instance))) for instance in self._expansion.instances]
         for index, (instance, dependencies) in enumerate(zip(self._expansion.instances, reads, strict=True)):
             self._add_turn(index, instance, dependencies)
         for whole in self._wholes.values():
@@ -246,7 +247,8 @@ class _PlanNetBuilder:
 
 
 def _automatic(name: str, takes: Arcs, reads: Arcs, gives: Arcs) -> Transition:
-    return Transition(name, takes=takes, reads=reads, gives=gives, is_auto=True)
+    """A transition that precedes all turns: what may begin never depends on when stages and joints were looked at."""
+    return Transition(name, takes=takes, reads=reads, gives=gives, is_auto=True, priority=1)
 
 
 def _label(expansion: Expansion, key: InstanceKey) -> str:

@@ -303,3 +303,30 @@ def test_names_of_derived_places_are_in_the_users_words() -> None:
         "room in buffer",
     ]
     assert [net.transition_name(t) for t in range(net.transition_count)] == ["a", "b", "skip b"]
+
+
+def test_execution_begins_at_a_computed_marking() -> None:
+    builder = Builder()
+    builder.place("work", 3)
+    builder.limit("slots", 2)
+    builder.transition("act", takes=["work"], holds=["slots"])
+    net = builder.build()
+    execution = Execution.at_marking(net, [2, 1], [0])
+    assert execution.start_next() == 0
+    assert execution.start_next() is None
+    execution.finish(0)
+    assert execution.tokens == [1, 1]
+    assert execution.enabled() == [0]
+
+
+def test_limit_that_is_overdrawn_lets_nothing_start_until_enough_has_ended() -> None:
+    builder = Builder()
+    builder.place("work", 1)
+    builder.limit("slots", 1)
+    builder.transition("act", takes=["work"], holds=["slots"])
+    execution = Execution.at_marking(builder.build(), [1, -1], [0, 0])
+    assert execution.start_next() is None
+    execution.finish(0)
+    assert execution.start_next() is None
+    execution.finish(0)
+    assert execution.start_next() == 0

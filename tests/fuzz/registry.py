@@ -1,5 +1,11 @@
 """All fuzz targets by name."""
 
-from tests.fuzz import archive_targets, node_targets, process_targets, text_targets
+from tests.fuzz import archive_targets, node_targets, plan_targets, process_targets, text_targets
 
-TARGETS = {**node_targets.TARGETS, **text_targets.TARGETS, **archive_targets.TARGETS, **process_targets.TARGETS}
+TARGETS = {
+    **node_targets.TARGETS,
+    **text_targets.TARGETS,
+    **plan_targets.TARGETS,
+    **archive_targets.TARGETS,
+    **process_targets.TARGETS,
+}

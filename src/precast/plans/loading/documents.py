@@ -74,13 +74,11 @@ def read_document(file: PlanText, budget: ValueBudget, problems: Problems) -> No
     try:
         root = _Composer(file, budget, problems).compose()
     except yaml.MarkedYAMLError as error:
+        # Other errors of YAML are about characters, which have been looked at.
         mark = error.problem_mark or error.context_mark
         at = Position(file.path, mark.line + 1, mark.column + 1) if mark else Position(file.path, 1, 1)
         problem = ", ".join(filter(None, (error.context, error.problem)))
         _refuse(issues.BAD_YAML, at, problem=problem, advice=_find_hint(problem))
-    except yaml.YAMLError as error:
-        advice = _find_hint("")
-        _refuse(issues.BAD_YAML, Position(file.path, 1, 1), problem=shorten(str(error)), advice=advice)
     if root is not None:
         budget.values -= root.weight
     return root
@@ -89,7 +87,7 @@ def read_document(file: PlanText, budget: ValueBudget, problems: Problems) -> No
 def _refuse_characters(file: PlanText) -> None:
     """Refuse what YAML does not allow in a text. The parser would report it with an offset in bytes."""
     found = _NOT_ALLOWED.search(file.text)
-    if found is not None and not (found[0] == "\ufeff" and found.start() == 0):
+    if found is not None:
         position = Source(file.path, file.text).position(found.start())
         code = f"U+{ord(found[0]):04X}"
         _refuse(issues.BAD_CHARACTER, Position(file.path, position.line, position.column), character=code)

@@ -89,7 +89,10 @@ def _read_mapping(plan: Field, content: FileContent) -> FileContent:
         tasks.refuse("a list of tasks", "begin each task with a dash: `- id: NAME`")
     elif tasks is not None:
         content = content._replace(tasks=_read_tasks(tasks))
-    unknown = {key: item.node.as_data() for key, item in plan.entries() if key not in _READ and not item.node.is_null}
+    unknown: dict[str, Any] = {}
+    for key, item in plan.entries():
+        if key not in _READ and not item.node.is_null:
+            unknown[key] = PLAN_FIELDS[key].shape.read(item) if key in PLAN_FIELDS else item.node.as_data()
     return content._replace(parameters=_read_parameters(plan), unknown=unknown)
 
 

@@ -140,7 +140,7 @@ def choice(*choices: str) -> Shape:
         if field.node.is_text and field.node.text in choices:
             return field.node.text
         near = field.problems.suggest(field.node.text, choices).removeprefix("; ")
-        field.refuse(f"one of {', '.join(choices)}", near and f"{near}?")
+        field.refuse(f"one of {', '.join(choices)}", near)
         return None
 
     return Shape(read, {"enum": list(choices)})

@@ -1,4 +1,4 @@
-"""Reads how many nodes do a task at a time: one by one, an amount or a percentage in parallel, and whether one is a canary.
+"""Reads how many nodes do a task at a time, whether one of them is a canary, and how many nodes of a group may fail.
 
 A strategy that cannot be read as Fuel means it never lets more nodes work at once than was meant: a computed amount becomes one.
 """
@@ -6,15 +6,18 @@ A strategy that cannot be read as Fuel means it never lets more nodes work at on
 import re
 from typing import Any, Final, NamedTuple
 
+from precast.base.errors import PrecastError
 from precast.plans import issues
+from precast.plans.expanding.tolerances import count_tolerated
 from precast.plans.loading.fields import Field, read_expression
-from precast.plans.loading.shapes import EXPRESSION_SCHEMA, Shape, choice, flag
+from precast.plans.loading.shapes import EXPRESSION_SCHEMA, Shape, choice, flag, text
 
 MAX_AMOUNT: Final = 1_000_000
 _KEYS: Final = ("type", "amount", "canary")
 _PERCENT: Final = re.compile("([0-9]{1,3})%")
 _TYPE: Final = choice("parallel", "one_by_one")
 _CANARY: Final = flag()
+_TOLERANCE: Final = text("a number of nodes, or a percentage")
 _AMOUNT: Final = "a number of nodes, or a percentage such as '30%'"
 
 
@@ -42,6 +45,23 @@ def strategy() -> Shape:
     properties = {"type": kinds, "amount": amount, "canary": canary}
     schema = {"anyOf": [kinds, {"type": "object", "properties": properties, "additionalProperties": False}]}
     return Shape(_read_strategy, schema)
+
+
+def tolerance() -> Shape:
+    """How many nodes may fail: a number, of which a negative one is what must be left over, or a percentage."""
+
+    def read(field: Field) -> str | None:
+        found: str | None = _TOLERANCE.read(field)
+        if found is None:
+            return None
+        try:
+            count_tolerated(found, 1)
+        except PrecastError as error:
+            field.problems.add_error(error, field.at)
+            return None
+        return found
+
+    return Shape(read, {"type": ["integer", "string"], "pattern": "^[+-]?[0-9]+ *%?$"})
 
 
 def _read_strategy(field: Field) -> Strategy | None:

@@ -7,7 +7,7 @@ from precast.plans.loading.conditions import condition, inputs, question
 from precast.plans.loading.dependencies import cross_dependencies, names
 from precast.plans.loading.node_tests import node_tests
 from precast.plans.loading.shapes import Shape, anything, duration, flag, mapping, number, selectors, text, words
-from precast.plans.loading.strategies import strategy
+from precast.plans.loading.strategies import strategy, tolerance
 
 MAX_LOST_AFTER_S: Final = 7 * 86_400.0
 MAX_RETRIES: Final = 1_000
@@ -75,9 +75,7 @@ PLAIN: Final = (
 )
 GROUP_ONLY: Final = (
     TaskField(("tasks",), words(), "Of a group: tasks that its nodes have besides."),
-    TaskField(
-        ("fault_tolerance",), text("a number of nodes, or a percentage"), "Of a group: how many of its nodes may fail."
-    ),
+    TaskField(("fault_tolerance",), tolerance(), "Of a group: how many of its nodes may fail."),
 )
 # What is kept in `unknown` and means nothing to Precast, and what is ignored.
 KEPT: Final = (

@@ -4,9 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final, cast
 
-from precast.base.errors import PrecastError
 from precast.plans import issues
-from precast.plans.expanding.tolerances import count_tolerated
 from precast.plans.loading.dependencies import Dependencies
 from precast.plans.loading.fields import Field, read_expression
 from precast.plans.loading.nodes import shorten
@@ -101,7 +99,7 @@ def _read_fields(task: Field, declaration: TaskDeclaration) -> dict[str, Any]:
     report_missing(task, declaration, values["parameters"], values.get("inputs", ()))
     for field in GROUP_ONLY:
         _warn_not_read(task, field, "only a group has it")
-    values["unknown"] = {**_keep(task, (*KEPT, *GROUP_ONLY)), **_keep_unknown(task, misplaced)}
+    values["unknown"] = {**_keep(task, GROUP_ONLY), **_keep_unknown(task, misplaced)}
     return values
 
 
@@ -189,8 +187,11 @@ def _find_misplaced(task: Field, declaration: TaskDeclaration) -> dict[str, Any]
 
 
 def _keep(task: Field, fields: Iterable[TaskField]) -> dict[str, Any]:
-    """Fields that nothing reads, as they are written."""
-    names = {name for field in fields for name in field.names}
+    """Fields that mean nothing here, as they are written; those that are kept for people must have their shape."""
+    for field in KEPT:
+        if (found := task.get(*field.names)) is not None:
+            field.shape.read(found)
+    names = {name for field in (*KEPT, *fields) for name in field.names}
     return {key: item.node.as_data() for key, item in task.entries() if key in names and not item.node.is_null}
 
 
@@ -219,12 +220,10 @@ def _refuse_for_plan(task: Field) -> None:
 
 def _read_group(group: Field, id_: str) -> PlanGroup | None:
     tasks, tolerance = (_read_of_group(group, field) for field in GROUP_ONLY)
-    if tolerance is not None:
-        _check_tolerance(group, tolerance)
     for field in (*PLAIN, *EXECUTION):
         _warn_not_read(group, field, "a group has only nodes, tasks and fault_tolerance")
     # Fuel writes dependencies and a strategy of groups, which mean nothing when tasks have them.
-    unknown = {**_keep(group, (*KEPT, *DEPENDENCIES, PARAMETERS)), **_keep_unknown(group, {})}
+    unknown = {**_keep(group, (*DEPENDENCIES, PARAMETERS)), **_keep_unknown(group, {})}
     selectors = _read_selectors(group)
     return PlanGroup(id_, group.at, selectors, tasks or (), tolerance, unknown) if id_ else None
 
@@ -232,12 +231,3 @@ def _read_group(group: Field, id_: str) -> PlanGroup | None:
 def _read_of_group(group: Field, field: TaskField) -> Any:
     found = group.get(*field.names)
     return None if found is None else field.shape.read(found)
-
-
-def _check_tolerance(group: Field, tolerance: str) -> None:
-    field = group.get("fault_tolerance")
-    try:
-        count_tolerated(tolerance, 1)
-    except PrecastError as error:
-        if field is not None:
-            field.problems.add_error(error, field.at)

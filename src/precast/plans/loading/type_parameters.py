@@ -20,11 +20,12 @@ def read_parameters(field: Field, declaration: TaskDeclaration, common: Collecti
         if key in common:
             continue
         parameter = declaration.parameters.get(key)
-        if parameter is not None and not item.node.is_null:
-            value = parameter.shape.read(item)
-            found[key] = list(value) if isinstance(value, tuple) else value
+        if parameter is not None:
+            if not item.node.is_null:
+                value = parameter.shape.read(item)
+                found[key] = list(value) if isinstance(value, tuple) else value
             continue
-        if parameter is None and (near := field.problems.suggest(key, known)):
+        if near := field.problems.suggest(key, known):
             field.problems.warn(
                 issues.UNKNOWN_FIELD, field.place_of(key), field=shorten(key), what=field.label, guess=near
             )

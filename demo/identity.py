@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from demo import actions, catalogs, facts, machines, runs, trust
+from demo import actions, catalogs, facts, machines, plans, runs, trust
 from demo.presenter import PRECAST, DemoFailed, Presenter
 
 NODES = ("web1", "web2", "db1")
@@ -27,6 +27,7 @@ def show(presenter: Presenter) -> None:
         trust.show(presenter, "web1")
         runs.show(presenter, url, ("app1", "db1", "web1"))
         actions.show(presenter, url, ("app1", "db1", "web1"), down="db1")
+        plans.show(presenter, url, ("app1", "db1", "web1"), slow="app1")
         machines.choose(presenter, url, "web1")
         machines.back_up(presenter)
     machines.restore(presenter)

@@ -1,0 +1,74 @@
+"""Plans: tasks over three nodes in their order. A test after a task fails, is put right, and the run is resumed."""
+
+from contextlib import ExitStack
+
+from demo.presenter import Presenter
+from demo.runs import daemon
+
+PLAN = """
+- id: database
+  type: upload_file
+  roles: [db]
+  parameters: {path: /srv/db/schema, data: "version 7\\n"}
+  test_post: {file: /srv/db/schema, contains: version 7}
+
+- id: application
+  type: shell
+  roles: [web, app]
+  cross_depends: [{name: database}]
+  parameters: {cmd: echo release 7 is unpacked}
+  test_pre: {cmd: test -w /tmp}
+  test_post: {file: /srv/app/health, contains: ok}
+
+- id: announce
+  type: shell
+  roles: [web]
+  cross_depends: [{name: application}]
+  parameters: {cmd: echo release 7 is live}
+"""
+
+
+def show(presenter: Presenter, url: str, nodes: tuple[str, ...], slow: str) -> None:
+    """Show a plan over these nodes, of which one fails its test at first."""
+    presenter.title("Plans: a database first, then the application, each with its tests")
+    (presenter.directory / "release.yaml").write_text(PLAN.lstrip())
+    for node in nodes:
+        (presenter.directory / node / "etc/precast").mkdir(parents=True, exist_ok=True)
+        (presenter.directory / node / "etc/precast/agent.toml").write_text("allow_exec = true\n")
+        if node != slow:
+            make_healthy(presenter, node)
+    presenter.ask("node", "set", slow, "role", "app")
+    admin = presenter.environment["PRECAST_TOKEN"]
+    presenter.environment["PRECAST_TOKEN"] = presenter.ask("token", "person", "dee", "--role", "commands")["token"]
+    try:
+        with ExitStack() as daemons:
+            for node in nodes:
+                daemons.enter_context(daemon(presenter, url, node))
+            run_plan(presenter, nodes, slow)
+    finally:
+        presenter.environment["PRECAST_TOKEN"] = admin
+
+
+def run_plan(presenter: Presenter, nodes: tuple[str, ...], slow: str) -> None:
+    presenter.run("plan", "explain", "application", "release.yaml")
+    failed = presenter.run("plan", "start", "release.yaml", "--nodes", ",".join(nodes), expected=4)
+    presenter.claim(
+        f"the test after the task failed on {slow}, so nothing was announced",
+        "application, its test after the task failed" in failed and "release 7 is live" not in failed,
+    )
+    run = presenter.ask("plan", "list")[0]["run"]["id"]
+    make_healthy(presenter, slow)
+    resumed = presenter.run("plan", "resume", run, shown=f"plan resume {run[:8]}…")
+    presenter.claim(
+        "put right and resumed: only what had not succeeded ran again",
+        "release 7 is live" in resumed and "database" not in resumed,
+    )
+    presenter.run("plan", "draw", "release.yaml", "-o", "release.svg")
+    picture = (presenter.directory / "release.svg").read_text()
+    presenter.claim("release.svg is its picture", picture.startswith("<svg") and "application" in picture)
+
+
+def make_healthy(presenter: Presenter, node: str) -> None:
+    directory = presenter.directory / node / "srv/app"
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "health").write_text("ok\n")

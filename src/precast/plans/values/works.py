@@ -116,7 +116,8 @@ class _Fields:
 
 def _shell(fields: _Fields, values: PlanValues) -> AnyWork:
     given = fields.mapping("environment")
-    variables = {f"{PREFIX}{name}": value for name, value in values.parameters.items()}
+    parameters = {**values.parameters, **fields.task.arguments}
+    variables = {f"{PREFIX}{name}": value for name, value in parameters.items()}
     environment = {name: _variable(fields, name, value) for name, value in {**variables, **given}.items()}
     return ShellWork(fields.text("cmd"), fields.text("cwd", "/"), environment)
 

@@ -1,6 +1,7 @@
 """Plans that include others: names, order, conditions and parameters of what is included, and what bounds it."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 import pytest
 
@@ -9,7 +10,10 @@ from precast.plans.loading.documents import PlanText
 from precast.plans.loading.inclusion import MAX_DEPTH, MAX_TASKS
 from precast.plans.loading.joining import MAX_ADDED
 from precast.plans.loading.loader import LoadedPlan, load_plan
-from precast.plans.model import Condition, CrossDependency, Plan, PlanTask, Position
+from precast.plans.model import Condition, CrossDependency, Plan, PlanNode, PlanTask, Position
+from precast.plans.programs import build_program
+from precast.plans.values.works import TaskFile
+from precast.wire.jobs.programs import ShellWork
 from tests.unit.plans.loading.plan_texts import lines, load
 
 RUN = "- {id: run, type: run_plan, parameters: {plan: inner}}\n"
@@ -171,6 +175,22 @@ def test_parameters_reach_the_plans_of_an_included_plan() -> None:
     run = "- {id: run, type: run_plan, parameters: {plan: middle, with: {version: '2'}}}\n"
     middle = "parameters: {version: {type: String}}\ntasks:\n- {id: m, type: run_plan, parameters: {plan: inner, with: {workers: 9}}}\n"
     assert _tasks(run, middle=middle, inner=_INNER)["run.m.x"].arguments == {"version": "2", "workers": 9}
+
+
+class _Values(NamedTuple):
+    mode: Literal["noop", "enforce"] = "enforce"
+    parameters: Mapping[str, Any] = {"version": "1", "mode": "x"}
+
+    def find_task(self, name: str) -> TaskFile | None:
+        return None
+
+
+def test_command_of_an_included_plan_has_the_values_of_its_own_parameters() -> None:
+    run = "- {id: run, type: run_plan, parameters: {plan: inner, with: {version: '2'}}}\n"
+    task = _tasks(run, inner=_INNER)["run.x"]
+    work = build_program(task, PlanNode("web1"), _Values()).work
+    assert isinstance(work, ShellWork)
+    assert work.environment == {"PT_version": "2", "PT_workers": "4", "PT_mode": "x"}
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,7 @@ def test_plan_of_little_is_accepted_by_both(text: str) -> None:
         "- {id: [a], type: stage}",
         "- {id: a, type: shell, roles: x}",
         "- {id: a, type: shell, roles: x, parameters: {cmd: [a]}}",
+        "- {id: a, type: shell, roles: x, parameters: {cmd: ''}}",
         "- {id: a, type: manifest, roles: x, parameters: {}}",
         "- {id: a, type: copy_files, roles: x, parameters: {files: [{src: a}]}}",
         "- {id: a, type: upload_file, roles: x, parameters: {path: a, data: b, permissions: rw}}",

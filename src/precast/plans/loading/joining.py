@@ -16,6 +16,7 @@ from precast.plans.model import Condition, CrossDependency, PlanGroup, PlanTask
 from precast.plans.names import NameMatcher
 
 MAX_ADDED: Final = 200_000  # dependencies that joining adds to one plan
+_ALL_NODES: Final = ("*",)
 Item = TypeVar("Item")
 
 
@@ -150,7 +151,10 @@ class PlanJoiner:
 
 
 def _link(find: Callable[[str], list[PlanTask]], names: tuple[str, ...], cross: tuple[CrossDependency, ...]) -> _Links:
-    """Links to all tasks that are found: to stages by name, to others on all nodes or on those of the role."""
+    """Links to all tasks that are found: to stages by name, to others on the nodes of the role.
+
+    A run_plan task is on no node, so `role: null`, which else means stages alone, means all nodes here.
+    """
     dependencies = [*(CrossDependency(name) for name in names), *cross]
     local: dict[str, None] = {}
     across: dict[CrossDependency, None] = {}
@@ -159,7 +163,8 @@ def _link(find: Callable[[str], list[PlanTask]], names: tuple[str, ...], cross: 
             if task.type == "stage":
                 local[task.id] = None
             else:
-                across[msgspec.structs.replace(dependency, name=task.id)] = None
+                role = dependency.role or _ALL_NODES
+                across[msgspec.structs.replace(dependency, name=task.id, role=role)] = None
     return _Links(tuple(local), tuple(across))
 
 

@@ -44,7 +44,7 @@ def text(wanted: str = "a text", most: int = MAX_TEXT, *, may_be_empty: bool = F
             return None
         return field.node.text
 
-    return Shape(read, TEXT_SCHEMA)
+    return Shape(read, {**TEXT_SCHEMA, "maxLength": most, **({} if may_be_empty else {"minLength": 1})})
 
 
 def words(wanted: str = "a list of texts", most: int = MAX_NAMES) -> Shape:

@@ -85,11 +85,20 @@ def test_every_included_task_waits_for_what_the_run_waits_for(field: str) -> Non
     assert _waits(tasks["run.y"]) == (("run.x", "s"), ("a",))
 
 
-@pytest.mark.parametrize("field", ["requires: [run]", "cross-depends: [{name: run}]", "requires: ['/run/']"])
+@pytest.mark.parametrize(
+    "field",
+    [
+        "requires: [run]",
+        "cross-depends: [{name: run}]",
+        "cross-depends: [{name: run, role: null}]",
+        "requires: ['/run/']",
+    ],
+)
 def test_what_waits_for_the_run_waits_for_every_included_task(field: str) -> None:
     tasks = _tasks(RUN + _shell("z", f", {field}"), inner=_shell("x") + "- {id: s, type: stage}\n")
     local, across = _waits(tasks["z"])
     assert (local[-1], across) == ("run.s", ("run.x",))
+    assert tasks["z"].cross_depends[0].role == ("*",)
 
 
 def test_run_and_tasks_around_may_say_what_comes_after() -> None:

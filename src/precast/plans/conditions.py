@@ -3,7 +3,8 @@
 A condition is parsed once and evaluated over the data of each node. Both take time linear in the text, so a server does it itself;
 conditions in YAQL are evaluated in a process that can be killed.
 
-`and` binds closer than `or`, comparisons closer than `and`, and `in` and `not` closest, as in Fuel: `not a == b` is `(not a) == b`.
+`and` binds closer than `or`, comparisons closer than `and`, `not` closer than these, as in Fuel: `not a == b` is `(not a) == b`. `in` binds
+closest: Fuel reads `not 'x' in b` as `(not 'x') in b`, which nobody means.
 
 A path is looked up in the node's data: `settings:a.b` is `a.b` there, and `cluster:mode` is `cluster.mode`. Fuel writes conditions for its
 settings as they are edited, and evaluates them over the data of nodes, where a setting stands without `value`, and without the sections
@@ -29,7 +30,7 @@ _TOKEN: Final = re.compile(
 )
 _CONSTANTS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": None}
 # The operators of two operands, from the loosest to the closest.
-_LEVELS: Final = (("or",), ("and",), ("==", "!="), ("in",))
+_LEVELS: Final = (("or",), ("and",), ("==", "!="))
 _MISSING: Final = object()
 
 
@@ -120,30 +121,27 @@ class _Parser:
 
     def _level(self, number: int) -> Term:
         if number == len(_LEVELS):
-            return self._unary()
+            return self._negation()
         left = self._level(number + 1)
-        while (token := self._tokens[self._at]).text in _LEVELS[number] and token.kind in ("word", "sign"):
-            self._at += 1
-            right = self._level(number + 1)
-            left = Operation(token.span, token.text, left, right)
+        while (token := self._take(*_LEVELS[number])) is not None:
+            left = Operation(token.span, token.text, left, self._level(number + 1))
         return left
 
-    def _unary(self) -> Term:
+    def _negation(self) -> Term:
+        if (token := self._take("not")) is not None:
+            return Not(token.span, self._nested(token, self._negation))
+        left = self._operand()
+        while (token := self._take("in")) is not None:
+            left = Operation(token.span, "in", left, self._operand())
+        return left
+
+    def _take(self, *texts: str) -> _Token | None:
+        """The next token, if it is one of these operators or signs."""
         token = self._tokens[self._at]
-        self._at += token.kind != "end"
-        self._terms += 1
-        if self._terms > MAX_TERMS:
-            raise self._refuse(f"it has more than {MAX_TERMS} terms", token.span)
-        if token.text == "not" and token.kind == "word":
-            return Not(token.span, self._nested(token, self._unary))
-        if token.text == "(" and token.kind == "sign":
-            term = self._nested(token, lambda: self._level(0))
-            closing = self._tokens[self._at]
-            if closing.text != ")" or closing.kind != "sign":
-                raise self._unexpected(closing, "`)`")
-            self._at += 1
-            return term
-        return self._operand(token)
+        if token.kind not in ("word", "sign") or token.text not in texts:
+            return None
+        self._at += 1
+        return token
 
     def _nested(self, token: _Token, parse: Callable[[], Term]) -> Term:
         self._depth += 1
@@ -153,7 +151,21 @@ class _Parser:
         self._depth -= 1
         return term
 
-    def _operand(self, token: _Token) -> Term:
+    def _operand(self) -> Term:
+        self._terms += 1
+        token = self._tokens[self._at]
+        if self._terms > MAX_TERMS:
+            raise self._refuse(f"it has more than {MAX_TERMS} terms", token.span)
+        if self._take("(") is not None:
+            term = self._nested(token, lambda: self._level(0))
+            if self._take(")") is None:
+                raise self._unexpected(self._tokens[self._at], "`)`")
+            return term
+        value = self._value(token)
+        self._at += 1
+        return value
+
+    def _value(self, token: _Token) -> Term:
         if token.kind == "number":
             return Constant(token.span, int(token.text))
         if token.kind == "text":

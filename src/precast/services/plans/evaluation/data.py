@@ -97,7 +97,8 @@ class Document:
 
     def whole(self) -> FrozenMapping:
         if self._whole is None:
-            self._whole = FrozenMapping({key: held.value for key, held in self._values.items()})
+            # Equal documents must have their keys in the same order, since results are shared.
+            self._whole = FrozenMapping({key: self._values[key].value for key in sorted(self._values)})
         return self._whole
 
     def over(self, lower: "Document") -> "Document":

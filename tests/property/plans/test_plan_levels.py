@@ -2,22 +2,21 @@
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 
-from precast.base.errors import PrecastError
-from precast.plans.expansion import expand
-from precast.plans.model import SYNC_NODE, Plan
+from precast.plans.model import SYNC_NODE
 from precast.plans.views.levels import find_levels
-from tests.property.plans.random_plans import NODES, plans, walk
+from tests.property.plans.instance_waits import walk
+from tests.property.plans.run_plans import expand_or_none, random_plan, seeds
 
 
 @settings(max_examples=300, deadline=None)
-@given(plans())
-def test_levels_keep_the_order_over_nodes_and_the_limits(plan: Plan) -> None:
-    try:
-        expansion = expand(plan, NODES)
-    except PrecastError:  # a cycle
-        return
+@given(seeds)
+def test_levels_keep_the_order_over_nodes_and_the_limits(seed: int) -> None:
+    plan, nodes = random_plan(seed)
+    expansion = expand_or_none(plan, nodes)
+    assume(expansion is not None)
+    assert expansion is not None
     ids = [task.id for task in plan.tasks]
     keys = [(ids[instance.key.task - 1], instance.key.node) for instance in expansion.instances]
     levels = dict(zip(keys, find_levels(expansion), strict=True))

@@ -6,16 +6,19 @@ from precast.base import digests
 from precast.base.errors import PrecastError
 from precast.cli.plans.local_commands import EXIT_BROKEN
 from precast.cli.plans.local_plan import LocalPlan, OpenedPlan, describe_nodes, open_plan
-from precast.cli.plans.local_values import LocalValues, find_values
+from precast.cli.plans.local_values import find_values
 from precast.cli.plans.problems import show_check
 from precast.plans import issues
 from precast.plans.expanding.problems import make_problem
 from precast.plans.expansion import expand
 from precast.plans.expressions import find_expressions
-from precast.plans.model import SYNC_NODE, Plan, PlanProblem
+from precast.plans.model import SYNC_NODE, Plan, PlanProblem, PlanTask
 from precast.plans.views.dependencies import make_up_whole_node
 from precast.plans.views.problem_view import view_problem
+from precast.wire.jobs.programs import AnyWork, NoWork, RebootWork, TaskProgram
 from precast.wire.plans.bodies import PlanCheck
+
+_WITHOUT_COMMANDS = ("catalog", "manifest", "stage", "skipped", "run_plan")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,12 +48,19 @@ def _check(opened: OpenedPlan, local: LocalPlan, args: argparse.Namespace) -> Pl
         sum(instance.key.node != SYNC_NODE for instance in local.expansion.instances),
         len(values.skipped),
         len(local.nodes.nodes),
-        _list_commands(local, values),
+        _list_commands(local),
     )
 
 
-def _list_commands(local: LocalPlan, values: LocalValues) -> list[str]:
-    return sorted({local.plan.tasks[row.task - 1].id for row in values.built.commands})
+def _list_commands(local: LocalPlan) -> list[str]:
+    """The tasks that do more on some node than apply catalogs and look, by their type and tests."""
+    placed = {instance.key.task for instance in local.expansion.instances}
+    return sorted(local.plan.tasks[number - 1].id for number in placed if _needs_commands(local.plan.tasks[number - 1]))
+
+
+def _needs_commands(task: PlanTask) -> bool:
+    work: AnyWork = NoWork() if task.type in _WITHOUT_COMMANDS else RebootWork()
+    return TaskProgram(task.id, work, list(task.test_pre), list(task.test_post)).needs_command_right
 
 
 def _check_whole_node(plan: Plan) -> list[PlanProblem]:

@@ -47,13 +47,17 @@ class _AnyTask(dict[str, TaskFile]):
 
 
 def find_values(local: LocalPlan, args: argparse.Namespace) -> LocalValues:
-    """Evaluate what there is data for. Problems are collected, also that the package for expressions is missing."""
+    """Evaluate what there is data for. Problems are collected, also that the package for expressions is missing.
+
+    Raises InputError CLI-001 for an option that is no parameter.
+    """
+    given = dict(map(read_parameter, args.param))
     keys = [instance.key for instance in local.expansion.instances if instance.key.node in local.nodes.data]
     warnings: list[PlanProblem] = []
     parameters: dict[str, Any] = {}
     evaluated = EvaluatedPlan([], {}, [])
     try:
-        parameters = choose_parameters(local, args)
+        parameters = _choose_parameters(local, given)
         evaluated = asyncio.run(_evaluate(local, parameters))
     except PrecastError as error:
         keys = []
@@ -66,12 +70,11 @@ def find_values(local: LocalPlan, args: argparse.Namespace) -> LocalValues:
     return LocalValues(parameters, set(keys), skipped, tasks, built, errors, [*warnings, *built.warnings])
 
 
-def choose_parameters(local: LocalPlan, args: argparse.Namespace) -> dict[str, Any]:
+def _choose_parameters(local: LocalPlan, given: Mapping[str, str]) -> dict[str, Any]:
     """The values of the plan's parameters. Without data and without --param, those that have no default may be missing.
 
-    Raises InputError PLAN-050 to PLAN-055, CLI-001.
+    Raises InputError PLAN-050 to PLAN-055.
     """
-    given = dict(map(read_parameter, args.param))
     if given or local.nodes.data:
         return check_parameters(local.plan, given)
     return {found.name: found.default for found in read_parameters(local.plan) if found.has_default}

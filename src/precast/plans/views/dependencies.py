@@ -14,16 +14,22 @@ ALL_ROLES = "all-roles"
 
 
 def list_roles(plan: Plan) -> list[str]:
-    """The roles and tags that the tasks and groups of a plan name, without patterns."""
-    named = [name for task in plan.tasks for name in task.selectors]
-    named += [name for group in plan.groups for name in (group.selectors or (group.id,))]
-    return [name for name in dict.fromkeys(named) if not is_expression(name) and name not in (ALL, MASTER)]
+    """The roles and tags that the tasks and groups of a plan name, without patterns and words for all nodes and the master."""
+    return [
+        name for name in dict.fromkeys(_list_selectors(plan)) if not is_expression(name) and name not in (ALL, MASTER)
+    ]
 
 
 def make_up_nodes(plan: Plan) -> list[PlanNode]:
-    """A node for each role that the plan names, a master, and at least one other node."""
-    roles = list_roles(plan) or ["node"]
-    return [PlanNode(MASTER, (), is_master=True), *(PlanNode(role, (role,)) for role in roles if role != MASTER)]
+    """A node for each role that the plan names; a master if it names that; and at least one node."""
+    masters = [PlanNode(MASTER, (), is_master=True)] if MASTER in _list_selectors(plan) else []
+    others = [PlanNode(role, (role,)) for role in list_roles(plan)]
+    return [*masters, *others] if others else [*masters, PlanNode("node", ("node",))]
+
+
+def _list_selectors(plan: Plan) -> list[str]:
+    named = [name for task in plan.tasks for name in task.selectors]
+    return named + [name for group in plan.groups for name in (group.selectors or (group.id,))]
 
 
 def make_up_whole_node(plan: Plan) -> PlanNode:

@@ -1,6 +1,7 @@
 """The JSON schema of plans: it knows what the loader knows, and accepts and refuses the same plans."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import jsonschema_rs
 import pytest
 import yaml  # type: ignore[import-untyped] # it has no types of its own
 
+from precast.plans.loading.node_tests import NODE_TESTS
 from precast.plans.loading.plan_files import PLAN_FIELDS
 from precast.plans.loading.task_fields import FIELDS_BY_NAME
 from precast.plans.loading.task_types import TASK_TYPES
@@ -37,6 +39,33 @@ def test_schema_describes_every_type_and_its_parameters() -> None:
         parameters = rules[name]["properties"]["parameters"]
         assert set(parameters["properties"]) == set(declaration.parameters)
         assert parameters["description"] == declaration.description
+
+
+REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "plan-format.md"
+
+
+def test_example_of_the_reference_is_a_plan() -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", REFERENCE.read_text(encoding="utf-8"), re.DOTALL)
+    assert load(example).errors == load(example).warnings == []
+    assert VALIDATOR.is_valid(yaml.safe_load(example))
+
+
+def test_reference_names_every_field_type_parameter_and_test() -> None:
+    page = REFERENCE.read_text(encoding="utf-8")
+    parameters = {name for declaration in TASK_TYPES.values() for name in declaration.parameters}
+    names = {
+        "id",
+        "type",
+        *FIELDS_BY_NAME,
+        *PLAN_FIELDS,
+        *TASK_TYPES,
+        *parameters,
+        "amount",
+        "canary",
+        "within",
+        *NODE_TESTS,
+    }
+    assert {name for name in names if not re.search(rf"`[^`]*\b{re.escape(name)}\b[^`]*`", page)} == set()
 
 
 ACCEPTED = """

@@ -66,12 +66,12 @@ def _read_tests(field: Field) -> tuple[AnyTest, ...]:
 def _read_test(item: Field) -> AnyTest | None:
     if not item.require_mapping("a test", "write `cmd: COMMAND`, or one of the other tests"):
         return None
-    names = [name for name in _KINDS if name in (item.node.entries or {})]
+    names = [name for name in NODE_TESTS if name in (item.node.entries or {})]
     if len(names) != 1:
         _refuse_kind(item, names)
         return None
     name = names[0]
-    kind = _KINDS[name]
+    kind = NODE_TESTS[name]
     known = (name, *kind.options, *_TIMES)
     if name == "cmd":
         item.warn_unknown(known)
@@ -90,8 +90,8 @@ def _refuse_kind(item: Field, names: list[str]) -> None:
         advice = "write them as two tests of a list"
         item.error(issues.WRONG_VALUE, what=item.label, wanted="one test", found=" and ".join(names), advice=advice)
         return
-    near = next((found for key in item.node.entries or {} if (found := item.problems.suggest(key, _KINDS))), "")
-    item.error(issues.NO_TEST, what=item.label, guess=near, known=", ".join(_KINDS))
+    near = next((found for key in item.node.entries or {} if (found := item.problems.suggest(key, NODE_TESTS))), "")
+    item.error(issues.NO_TEST, what=item.label, guess=near, known=", ".join(NODE_TESTS))
 
 
 def _read_subject(item: Field, name: str, kind: _Kind) -> dict[str, Any]:
@@ -176,7 +176,7 @@ _PARTS: Final = ("tags", "classes", "stages")
 _CODE: Final = number(100, 599)
 _STATUS: Final = Shape(_read_codes, one_or_more(_CODE.schema))
 _CONTAINS: Final = text("a text")
-_KINDS: Final[Mapping[str, _Kind]] = {
+NODE_TESTS: Final[Mapping[str, _Kind]] = {
     "cmd": _Kind(CommandTest, text("a command", MAX_COMMAND_CHARS), "Passes if this command of the shell ends with 0."),
     "http": _Kind(
         HttpTest,
@@ -234,6 +234,6 @@ def _make_schema() -> dict[str, Any]:
                 "required": [name],
                 **({} if name == "cmd" else {"additionalProperties": False}),
             }
-            for name, kind in _KINDS.items()
+            for name, kind in NODE_TESTS.items()
         ],
     }

@@ -51,11 +51,14 @@ class PlanStores(NamedTuple):
 
 
 async def open_plan_work(stores: PlanStores, job: JobRow, request: JobRequest, steps: Sequence[StepState]) -> JobWork:
-    """The work of a run, computed from what is stored. The expansion is computed on a thread: it may have many instances."""
+    """The work of a run, computed from what is stored: on a thread, because a run with many instances takes seconds."""
     document, approved = await stores.database.read(_read, stores.runs, job.id)
-    pinned = decode_pinned(document)
-    expansion = await asyncio.to_thread(pinned.expand)
-    return PlanWork(stores, job, request, steps, pinned, expansion, approved)
+
+    def compute() -> PlanWork:
+        pinned = decode_pinned(document)
+        return PlanWork(stores, job, request, steps, pinned, pinned.expand(), approved)
+
+    return await asyncio.to_thread(compute)
 
 
 def _read(runs: PlanRuns, job: str) -> Transaction[tuple[bytes, set[int]]]:

@@ -5,6 +5,7 @@ after a grace period. A command that has ended while a process that it left behi
 `base.programs` starts, reads and kills it; this module adds the lines, their batches and the grace period.
 """
 
+import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,9 @@ BATCH_S = 0.2
 # Between SIGTERM and SIGKILL, and for output that is still in a pipe after the end.
 GRACE_S = 5.0
 DRAIN_S = 1.0
+
+# The variables of our own environment that a command inherits.
+PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME")
 
 # Called with the number of the first line, and the lines.
 OnLines = Callable[[int, list[OutputLine]], None]
@@ -39,6 +43,11 @@ class CommandResult(NamedTuple):
     lines: int
     cut_bytes: int
     is_stopped: bool = False  # it was ended because `must_stop` said so
+
+
+def command_environment(order: str) -> dict[str, str]:
+    """The environment of an ordered command: what it inherits, and the id of its order."""
+    return {**{name: os.environ[name] for name in PASSED_ON if name in os.environ}, "PRECAST_ORDER": order}
 
 
 def run_command(

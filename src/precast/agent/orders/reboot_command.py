@@ -10,6 +10,7 @@ from precast.base.programs import SEARCH_PATH
 SYSTEMD = Path("/run/systemd/system")
 RUN_S = 60.0
 MAX_BYTES = 64 * 1024
+NO_REBOOT = "this node does not know how to reboot: set reboot_command in its configuration"
 
 
 def find_reboot_command(root: Path, configured: Sequence[str]) -> list[str] | None:

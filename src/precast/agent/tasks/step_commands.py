@@ -3,18 +3,15 @@
 The command leads a group of its own. It is asked to end when its step is; the task's process then kills whatever is left.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from precast.agent.orders.command_output import Stream
-from precast.agent.orders.command_process import CommandResult, run_command
+from precast.agent.orders.command_process import CommandResult, command_environment, run_command
 from precast.agent.tasks.context import StepOutcome, TaskContext, failed
 from precast.wire.jobs.orders import OutputLine
 
-# The variables of our own environment that a command inherits.
-PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME")
 SHELL = "/bin/sh"
 # The task's process bounds the output.
 _NO_BOUND = 2**62
@@ -54,7 +51,6 @@ def run_in_step(context: TaskContext, command: Command) -> CommandEnd:
         tail.note(lines)
         context.emit(lines)
 
-    inherited = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     try:
         result = run_command(
             command.argv,
@@ -62,7 +58,7 @@ def run_in_step(context: TaskContext, command: Command) -> CommandEnd:
             _NO_BOUND,
             pass_on,
             directory=_below(context.root, command.directory),
-            environment={**inherited, "PRECAST_ORDER": context.order, **command.environment},
+            environment={**command_environment(context.order), **command.environment},
             must_stop=context.must_stop,
             stdin=command.stdin,
             on_piece=capture,

@@ -15,7 +15,7 @@ from precast.agent.applying.lease import lease_held
 from precast.agent.applying.run import describe_holder
 from precast.agent.applying.value_binder import CallFunction
 from precast.agent.orders.order_check import CheckedTask, check_task, needed_catalogs
-from precast.agent.orders.reboot_command import find_reboot_command
+from precast.agent.orders.reboot_command import NO_REBOOT, find_reboot_command
 from precast.agent.orders.task_orders import PREPARE_S
 from precast.agent.orders.work_process import WAIT_S
 from precast.agent.settings import AgentSettings
@@ -29,8 +29,6 @@ from precast.agent.tasks.step_process import StepLimits, StepRunner
 from precast.agent.tasks.task_run import LeftToDaemon, TaskRun
 from precast.base.errors import PrecastError
 from precast.wire.jobs.programs import RebootWork
-
-NO_REBOOT = "this node does not know how to reboot: set reboot_command in its configuration"
 
 
 def carry_out_task(root: Path, settings: AgentSettings, order_id: str, call: CallFunction | None = None) -> None:

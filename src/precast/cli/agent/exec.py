@@ -6,7 +6,6 @@ under the node's lease, so no run takes place meanwhile.
 """
 
 import argparse
-import os
 import signal
 import time
 from pathlib import Path
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
     from precast.agent.state.store import LocalStore
     from precast.wire.jobs.orders import ExecOrder, OutputLine
 
-# The variables of our own environment that a command inherits.
-PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME")
-NOT_ALLOWED = "this node runs no commands: allow_exec is not set in its configuration"
-NO_REBOOT = "this node does not know how to reboot: set reboot_command in its configuration"
 # How often the process of a reboot looks whether the machine should have gone down by now.
 _POLL_S = 1.0
 
@@ -47,6 +42,7 @@ def configure(commands: "argparse._SubParsersAction[Any]") -> None:
 
 def _run(args: argparse.Namespace) -> int:
     from precast.agent.orders.exec_orders import ExecOrders
+    from precast.agent.orders.order_check import NO_COMMANDS
     from precast.agent.orders.reboot_orders import RebootOrders
     from precast.agent.state.paths import STATE
     from precast.agent.state.wakeup import wake_daemon
@@ -59,7 +55,7 @@ def _run(args: argparse.Namespace) -> int:
             if orders.find(args.order) is None:
                 raise NO_COMMAND.error(order=args.order)
             if not settings.allow_exec:
-                orders.refuse(args.order, NOT_ALLOWED)
+                orders.refuse(args.order, NO_COMMANDS)
             elif orders is reboots:
                 _reboot(args, settings, store, reboots)
             else:
@@ -111,11 +107,9 @@ def _carry_out(
     store: "LocalStore",
 ) -> None:
     """Run the command of an order, and report its end or why it could not be started."""
-    from precast.agent.orders.command_process import run_command
+    from precast.agent.orders.command_process import command_environment, run_command
     from precast.wire.jobs.orders import ExecEnded
 
-    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    environment["PRECAST_ORDER"] = order.order
     try:
         result = run_command(
             order.argv,
@@ -123,7 +117,7 @@ def _carry_out(
             order.output_bytes,
             send_output,
             directory=root,
-            environment=environment,
+            environment=command_environment(order.order),
             must_stop=must_stop,
         )
     except (OSError, ValueError) as error:
@@ -154,7 +148,7 @@ def _reboot(args: argparse.Namespace, settings: AgentSettings, store: "LocalStor
     from precast.agent.applying.lease import lease_held
     from precast.agent.applying.run import describe_holder
     from precast.agent.orders.order_check import check_reboot
-    from precast.agent.orders.reboot_command import find_reboot_command, request_reboot
+    from precast.agent.orders.reboot_command import NO_REBOOT, find_reboot_command, request_reboot
     from precast.agent.orders.reboot_orders import DEADLINE_S
     from precast.agent.orders.work_process import WAIT_S
 

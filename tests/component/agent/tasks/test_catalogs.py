@@ -112,6 +112,15 @@ def test_part_is_not_noted_as_a_run_of_the_whole_catalog(stage: Stage, server: C
     assert noted.resources == 1
 
 
+def test_run_of_the_whole_released_catalog_is_noted_as_such(stage: Stage, server: CatalogServer) -> None:
+    catalogs = offer(server)
+    stage.run(CatalogWork(), catalogs=catalogs, is_signed=False)
+    with stage.registry() as registry:
+        noted = registry.claims._store.read_note(CatalogRunNote)
+    assert noted is not None
+    assert (noted.digest, noted.is_noop, noted.reason) == (catalogs[""], False, "ordered")
+
+
 def test_part_without_resources_fails_and_is_not_repeated(stage: Stage, server: CatalogServer) -> None:
     outcome = stage.run(CatalogWork(tags=["frist"]), catalogs=offer(server), retries=3, is_signed=False)
     assert (outcome.ended.is_success, outcome.ended.message) == (False, "the catalog has no resource of tag frist")

@@ -1,10 +1,11 @@
 """The work of applying a catalog: a part of the released one, or that of an entry point.
 
-It is a run like any other, with its own report, under the lease that the task holds; but it does not count as a run of the whole catalog.
-The node's policy decides whether it may change anything. A task that was to change something fails where it may not, and its report says
-what is pending.
+It is a run like any other, with its own report, under the lease that the task holds. One of a part does not count as a run of the whole
+released catalog. The node's policy decides whether it may change anything. A task that was to change something fails where it may not, and
+its report says what is pending.
 """
 
+import sqlite3
 from datetime import UTC, datetime
 
 import msgspec
@@ -12,9 +13,16 @@ import msgspec
 from precast.agent.applying.options import RunOptions
 from precast.agent.applying.run import RunRequest, apply
 from precast.agent.catalog.enforcement import ORDERED, RunMode, decide_mode
-from precast.agent.catalog.released_run import begin_release, describe_run, make_reporter
+from precast.agent.catalog.released_run import begin_release, describe_run, make_reporter, note_whole_run
 from precast.agent.state.store import LocalStore
-from precast.agent.tasks.catalogs import AnyCatalogWork, CatalogAccess, has_resources, load_part, report_dropped
+from precast.agent.tasks.catalogs import (
+    AnyCatalogWork,
+    CatalogAccess,
+    LoadedPart,
+    has_resources,
+    load_part,
+    report_dropped,
+)
 from precast.agent.tasks.context import MAX_MESSAGE_CHARS, StepOutcome, TaskContext, failed
 from precast.base.spans import visible
 from precast.wire.jobs.orders import MAX_LINE_CHARS
@@ -32,7 +40,7 @@ def apply_catalog(context: TaskContext, work: AnyCatalogWork, access: CatalogAcc
         return failed(f"the catalog has no resource of {loaded.selection}", is_final=True)
     report_dropped(context, loaded.part)
     mode = _decide_mode(context, work)
-    run = _ReportedRun(context, loaded.request(context, access), mode)
+    run = _ReportedRun(context, loaded, loaded.request(context, access), mode)
     request = run.request._replace(begins=lambda store: begin_release(store, loaded.pointer))
     options = RunOptions(is_noop=mode.is_noop, is_look_only=mode.is_look_only)
     summary = apply(request, options, lambda report: _pass_on(context, report))
@@ -42,11 +50,12 @@ def apply_catalog(context: TaskContext, work: AnyCatalogWork, access: CatalogAcc
 class _ReportedRun:
     """A run with its own report, whose id is known when it has begun."""
 
-    def __init__(self, context: TaskContext, request: RunRequest, mode: RunMode) -> None:
+    def __init__(self, context: TaskContext, loaded: LoadedPart, request: RunRequest, mode: RunMode) -> None:
         self.report = ""
         self._context, self._request, self._mode = context, request, mode
+        self._is_whole = loaded.pointer is not None and loaded.part.body is loaded.document.body
         reporter = make_reporter(context.root, context.settings, context.store.life, self._describe, mode.refusal)
-        self.request = request._replace(reporter=reporter, ends=lambda store, db, summary: self._end(summary))
+        self.request = request._replace(reporter=reporter, ends=self._end)
 
     def _describe(self, store: LocalStore) -> RunBegan:
         is_noop, order = self._mode.is_noop, self._context.order
@@ -54,7 +63,9 @@ class _ReportedRun:
         self.report = began.report
         return began
 
-    def _end(self, summary: Summary) -> str:
+    def _end(self, store: LocalStore, db: sqlite3.Connection, summary: Summary) -> str:
+        if self._is_whole and summary.is_complete:
+            note_whole_run(store, db, self._request.version, ORDERED, summary)
         return "" if summary.is_complete else "its task was ended: it stopped after the current resource"
 
 

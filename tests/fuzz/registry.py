@@ -1,11 +1,19 @@
 """All fuzz targets by name."""
 
-from tests.fuzz import archive_targets, node_targets, plan_targets, process_targets, text_targets
+from tests.fuzz import (
+    archive_targets,
+    node_targets,
+    plan_targets,
+    plan_value_targets,
+    process_targets,
+    text_targets,
+)
 
 TARGETS = {
     **node_targets.TARGETS,
     **text_targets.TARGETS,
     **plan_targets.TARGETS,
+    **plan_value_targets.TARGETS,
     **archive_targets.TARGETS,
     **process_targets.TARGETS,
 }

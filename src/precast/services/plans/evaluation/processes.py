@@ -31,7 +31,7 @@ class EvaluationLimits(NamedTuple):
     """What one expression and one batch may use, and how many batches are evaluated at once; further ones wait."""
 
     expression_s: float = 5.0  # of processor time
-    batch_s: float = 300.0
+    batch_s: float = 300.0  # with the time that it waits for its turn
     memory_bytes: int = 1024 * 1024 * 1024
     processes: int = 2
     level: Level = Level.STRICT
@@ -57,15 +57,18 @@ class PlanEvaluation:
             return []
         if importlib.util.find_spec("yaql") is None:
             raise issues.NO_YAQL.error()
-        async with self._turns:
-            conversation = _Conversation(batch, self._limits)
-            try:
-                async with asyncio.timeout(self._limits.batch_s):
-                    return await conversation.ask_all()
-            except TimeoutError:
-                raise issues.EVALUATION_LATE.error(limit_s=f"{self._limits.batch_s:g}") from None
-            finally:
-                await conversation.close()
+        try:
+            async with asyncio.timeout(self._limits.batch_s), self._turns:
+                return await self._evaluate(batch)
+        except TimeoutError:
+            raise issues.EVALUATION_LATE.error(limit_s=f"{self._limits.batch_s:g}") from None
+
+    async def _evaluate(self, batch: Batch) -> list[Answer]:
+        conversation = _Conversation(batch, self._limits)
+        try:
+            return await conversation.ask_all()
+        finally:
+            await conversation.close()
 
 
 class _Conversation:

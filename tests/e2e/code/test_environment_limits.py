@@ -121,11 +121,14 @@ GET /v1/environments/{environment}/signing
 POST /v1/environments/{environment}/signing
 POST /v1/environments/{environment}/deployments
 GET /v1/environments/{environment}/difference
+GET /v1/environments/{environment}/plans
 """
 NODE_ROUTES = """
 GET /v1/catalog
 GET /v1/content/{digest}
 GET /v1/entries/{digest}
+GET /v1/agent/task-content/{digest}
+PUT /v1/agent/task-content/{digest}
 GET /v1/policy
 POST /v1/facts
 GET /v1/session
@@ -152,6 +155,20 @@ OPEN_ROUTES = {
     "POST /v1/actions": 400,  # for the empty body; real actions have a test of their own
     "GET /v1/actions/{action}": 404,
     "POST /v1/actions/{action}/{change}": 404,
+    "POST /v1/plans/check": 400,  # for the empty body; real plans have a test of their own
+    "POST /v1/plans": 400,
+    "GET /v1/plans": 200,
+    "GET /v1/plans/{run}": 404,
+    "GET /v1/plans/{run}/document": 404,
+    "GET /v1/plans/{run}/data/{node}": 404,
+    "GET /v1/plans/{run}/instances": 404,
+    "GET /v1/plans/{run}/changes": 404,
+    "POST /v1/plans/{run}/stop": 404,
+    "POST /v1/plans/{run}/abort": 404,
+    "POST /v1/plans/{run}/resume": 404,
+    "POST /v1/plans/{run}/retry": 404,
+    "POST /v1/plans/{run}/approve": 400,
+    "POST /v1/plans/{run}/run-task": 400,
     "GET /v1/authority": 200,
     "GET /v1/crl": 200,
     "GET /v1/crl.pem": 200,

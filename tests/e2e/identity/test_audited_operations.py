@@ -71,6 +71,13 @@ POST   /v1/actions                                    action.create
 POST   /v1/actions/{action}/{change}                  action.cancel
 POST   /v1/command-actions                            action.create
 POST   /v1/command-actions/{action}/{change}          action.cancel
+POST   /v1/plans                                      plan.start
+POST   /v1/plans/{run}/stop                           plan.stop
+POST   /v1/plans/{run}/abort                          plan.abort
+POST   /v1/plans/{run}/resume                         plan.resume
+POST   /v1/plans/{run}/retry                          plan.retry
+POST   /v1/plans/{run}/approve                        plan.approve
+POST   /v1/plans/{run}/run-task                       plan.start
 POST   /v1/web/session                                web.sign-in
 DELETE /v1/web/session                                web.sign-out
 POST   /v1/authority/rotation                         authority.prepare
@@ -94,6 +101,8 @@ NO_DEEDS = {
     "POST /v1/environments/{environment}/content",
     "POST /v1/hooks/{environment}",
     "POST /v1/environments/{environment}/deployments",
+    "POST /v1/plans/check",
+    "PUT /v1/agent/task-content/{digest}",
 }
 # The tables of what people and nodes decide; others change by themselves, such as leases and the queue of work.
 TABLES = (
@@ -217,6 +226,7 @@ def test_every_route_that_changes_something_leaves_one_entry_or_nothing(walk: Wa
     walk_catalogs(walk, people)
     walk_actions(walk, people)
     walk_jobs(walk, people)
+    walk_plans(walk)
     walk_browser(walk)
     walk_ends(walk)
     walk_authority(walk)
@@ -368,6 +378,24 @@ def walk_actions(walk: Walk, people: dict[str, str]) -> None:
             name = f"POST /v1/{path}/{{action}}/{{change}}"
             expected = None if change == "cancel" else f"action.{change}"
             walk.call(name, audited=expected, action=action, change=change, **who)
+
+
+def walk_plans(walk: Walk) -> None:
+    """A plan for a node that is not connected, so that its tasks wait; then for one that is looked for once."""
+    task = "- {id: look, type: skipped, roles: ['*'], approval: sure?, test_pre: {file: /}}"
+    source = {"name": "look", "files": [{"path": "look.yaml", "text": task}]}
+    run = walk.call("POST /v1/plans", {"source": source, "nodes": WEB1})["run"]["id"]
+    walk.call("POST /v1/plans/{run}/approve", {"task": "look"}, run=run)
+    for verb in ("stop", "resume", "abort"):
+        walk.call(f"POST /v1/plans/{{run}}/{verb}", {} if verb == "resume" else None, run=run)
+        if verb != "resume":
+            walk.until(f"/v1/plans/{run}", lambda view: view["run"]["ended_at"] is not None)
+    task = "- {id: look, type: skipped, roles: ['*'], test_pre: {file: /}}"
+    source = {"name": "look", "files": [{"path": "look.yaml", "text": task}]}
+    run = walk.call("POST /v1/plans", {"source": source, "nodes": WEB1, "away_s": 1})["run"]["id"]
+    walk.until(f"/v1/plans/{run}", lambda view: view["run"]["ended_at"] is not None)
+    walk.call("POST /v1/plans/{run}/retry", {}, run=run)
+    walk.call("POST /v1/plans/{run}/run-task", {"task": "look", "node": "web1"}, run=run)
 
 
 def walk_browser(walk: Walk) -> None:

@@ -1,7 +1,7 @@
 """Who may call which route, and who may send which message of a session: written by hand, and never taken from the server.
 
 A new route needs a row here. `who` is public, node, or the role of a person: viewer, operator, admin, commands. A higher role may do what
-a lower one may, except that commands is a role of its own. `limited` says what a token for some environments opens: nothing, the routes
+a lower one may, except that commands is a role of its own; a plus means that it opens the route as well. `limited` says what a token for some environments opens: nothing, the routes
 of the environments that it names, or a list that shows only its own.
 """
 
@@ -153,6 +153,22 @@ POST    /v1/command-actions                               commands  no
 GET     /v1/command-actions/{action}                      commands  no
 POST    /v1/command-actions/{action}/{change}             commands  no
 
+GET     /v1/environments/{environment}/plans              viewer+   named
+POST    /v1/plans/check                                   operator+ own
+GET     /v1/plans                                         viewer+   own
+POST    /v1/plans                                         operator+ own
+GET     /v1/plans/{run}                                   viewer+   own
+GET     /v1/plans/{run}/document                          viewer+   own
+GET     /v1/plans/{run}/data/{node}                       viewer+   own
+GET     /v1/plans/{run}/instances                         viewer+   own
+GET     /v1/plans/{run}/changes                           viewer+   own
+POST    /v1/plans/{run}/stop                              operator+ own
+POST    /v1/plans/{run}/abort                             operator+ own
+POST    /v1/plans/{run}/resume                            operator+ own
+POST    /v1/plans/{run}/retry                             operator+ own
+POST    /v1/plans/{run}/approve                           operator+ own
+POST    /v1/plans/{run}/run-task                          operator+ own
+
 GET     /v1/reports                                       viewer    no
 GET     /v1/reports/{report}                              viewer    no
 GET     /v1/reports/{report}/events                       viewer    no
@@ -178,6 +194,7 @@ released   closed     closed
 RECORDS = {
     *("facts", "loss", "run-began", "run-events", "run-ended"),
     *("claim", "not-run", "order-ended", "exec-began", "exec-output", "exec-ended"),
+    *("task-phase", "task-ended"),
 }
 
 

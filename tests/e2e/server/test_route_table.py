@@ -42,6 +42,8 @@ INCLUDED = {
     "operator": {"operator", "admin"},
     "admin": {"admin"},
     "commands": {"commands"},
+    "viewer+": {"viewer", "operator", "admin", "commands"},
+    "operator+": {"operator", "admin", "commands"},
 }
 # A token that is limited has this environment, and not the other.
 OWN, OTHER = "alpha", "beta"

@@ -70,7 +70,7 @@ def _describe_kind(wait: Wait) -> str:
         return f"through a stage, on {list_names(nodes)}" if nodes else "stage after stage"
     if wait.kind == "same node":
         return f"on the same node ({list_names(wait.nodes)})"
-    which = "one of" if wait.kind == "any node" else "all of"
+    which = "on" if len(wait.needed_on) == 1 else "on one of" if wait.kind == "any node" else "on all of"
     return f"{which} {list_names(wait.needed_on)}, for {list_names(wait.nodes)}"
 
 

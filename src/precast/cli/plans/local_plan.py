@@ -108,6 +108,8 @@ def _expand(plan: Plan, nodes: LocalNodes, warnings: list[PlanProblem]) -> Opene
         return OpenedPlan(plan, None, [problem_of(error)], warnings)
     errors = [problem for problem in problems if problem.is_error]
     remarks = [*warnings, *expansion.warnings, *(problem for problem in problems if not problem.is_error)]
+    if nodes.is_made_up:  # of each role there is one node, so they say nothing about limits
+        remarks = [problem for problem in remarks if problem.code != issues.IDLE_LIMIT.code]
     return OpenedPlan(plan, None if errors else LocalPlan(plan, nodes, expansion), errors, remarks)
 
 

@@ -15,7 +15,7 @@ from precast.wire.jobs.programs import Phase
 from precast.wire.jobs.views import StepResult
 from precast.wire.plans import states
 from precast.wire.plans.bodies import (
-    ApprovalView,
+    TaskApprovalView,
     DocumentNode,
     FailureView,
     InstanceView,
@@ -109,14 +109,14 @@ def view_document(digest: str, pinned: PinnedPlan) -> PlanDocument:
 
 def _view_approvals(
     tasks: Sequence[PlanTask], by_task: Mapping[int, Mapping[str, int]], approvals: Sequence[ApprovalRow]
-) -> Iterable[ApprovalView]:
+) -> Iterable[TaskApprovalView]:
     given = {approval.task: approval for approval in approvals}
     for number, task in enumerate(tasks, start=1):
         if not task.approval or number not in by_task:
             continue
         approval = given.get(number)
         is_due = approval is None and bool(by_task[number].get(states.PENDING))
-        yield ApprovalView(
+        yield TaskApprovalView(
             task.id, task.approval, is_due, approval.by if approval else None, approval.at if approval else None
         )
 

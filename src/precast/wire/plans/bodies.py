@@ -91,7 +91,7 @@ class PlanCheck(msgspec.Struct, frozen=True):
     needs_commands: list[str] = []  # the tasks that need the role for commands, and the consent of their nodes
 
 
-class ApprovalView(msgspec.Struct, frozen=True):
+class TaskApprovalView(msgspec.Struct, frozen=True):
     """A task that a person must let go, and who has."""
 
     task: str
@@ -143,7 +143,7 @@ class PlanRunView(msgspec.Struct, frozen=True):
     nodes: list[str]
     counts: dict[str, int]  # tasks on nodes, by state
     tasks: list[TaskSummary] = []
-    approvals: list[ApprovalView] = []
+    approvals: list[TaskApprovalView] = []
     failures: list[FailureView] = []
     parameters: dict[str, Any] = {}
 

@@ -13,14 +13,15 @@ let the same instances begin, in the same order.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from precast.net.execution.execution import Execution
 from precast.net.model.declarations import Outcome
 from precast.plans.model import SYNC_NODE, Expansion, InstanceKey
-from precast.plans.plan_net import NO_LIMITS, NO_PLACE, PlanLimits, build_plan_net, task_of
-from precast.plans.users import ENDED, InstanceUsers, Status
+from precast.plans.plan_net import NO_LIMITS, PlanLimits, build_plan_net, task_of
+from precast.plans.users import ENDED, NOT_BEGUN, InstanceUsers, Status
 
 # How many unreachable instances one call looks for: some 5 ms of work. More are returned only if a node with more tasks has failed.
 MAX_UNREACHABLE = 1_000
@@ -63,7 +64,8 @@ class PlanExecution:
         self._failures: dict[str, int] = {}  # by node that has failed: the first instance that has
         self._failed_counts = [0] * len(expansion.groups)
         self._unreachable: list[Unreachable] = []
-        self._to_follow: deque[tuple[Iterator[int], int]] = deque()  # what waits for an instance, and the cause
+        self._to_follow: deque[tuple[list[int], int]] = deque()  # what waits for an instance, and the cause
+        self._followed = 0  # of the first of these lists
         self._users = InstanceUsers(expansion, skipped)
         self._net, self._places = build_plan_net(expansion, skipped)
         self._sort_by_status()
@@ -100,9 +102,9 @@ class PlanExecution:
             self._stop(index, Outcome.SUCCESS if status is Status.DONE else Outcome.FAILURE)
         else:
             self._leave(index, before)
-            self._give_ends(index)
+            self._give(self._places.list_ends(index))
             if status is Status.DONE:
-                self._give_gains(index)
+                self._give(self._places.list_gains(index))
         if status is Status.FAILED:
             self._note_failure(index)
         elif status is Status.DROPPED:
@@ -113,35 +115,38 @@ class PlanExecution:
         index = self._numbers[key]
         if self._statuses[index] is Status.RUNNING:
             self._stop(index, Outcome.SKIPPED)
-            self._set_away(index)
+            self._statuses[index] = Status.AWAY
+            self._away[key.node].add(index)
             if key.node in self._failures and not self._is_always(index):
                 self._drop(index, self._failures[key.node])
 
     def hold(self, nodes: Iterable[str]) -> None:
         """Nothing may begin on these nodes for now, as though they were away."""
         for node in nodes:
-            for index in sorted(self._waiting.get(node, ())):
-                if self._keys[index] not in self._skipped:
-                    self._waiting[node].discard(index)
-                    self._put(self._places.to_do[index], -1)
-                    self._set_away(index)
+            held = {index for index in self._waiting.get(node, ()) if self._keys[index] not in self._skipped}
+            self._waiting[node] -= held
+            self._away[node] |= held
+            for index in held:
+                self._statuses[index] = Status.AWAY
+                self._execution.put(self._places.to_do[index], -1)
 
     def return_nodes(self, nodes: Iterable[str]) -> bool:
         """Nodes are back; whether any of them was waited for."""
         has_changed = False
         for node in set(nodes) & self._away.keys():
-            for index in self._away.pop(node):
+            held = self._away.pop(node)
+            self._waiting[node] |= held
+            has_changed |= bool(held)
+            for index in held:
                 self._statuses[index] = Status.WAITING
-                self._waiting[node].add(index)
-                self._put(self._places.to_do[index], 1)
-                has_changed = True
+                self._execution.put(self._places.to_do[index], 1)
         return has_changed
 
     def approve(self, task: int) -> None:
         """A person lets a task go; a second approval changes nothing."""
-        place = self._places.approved.get(task, NO_PLACE)
-        if place != NO_PLACE and not self._execution.tokens[place]:
-            self._put(place, 1)
+        place = self._places.approved.get(task)
+        if place is not None and not self._execution.tokens[place]:
+            self._execution.put(place, 1)
 
     def take_unreachable(self) -> list[Unreachable]:
         """The instances that can never begin any more, once each. They have left the net; their ends need no further call.
@@ -205,7 +210,7 @@ class PlanExecution:
             for number, group in enumerate(self._expansion.groups):
                 self._failed_counts[number] += node in group.nodes
         if self.is_halted and self._execution.tokens[self._places.go]:
-            self._put(self._places.go, -1)
+            self._execution.put(self._places.go, -1)
         for other in sorted(self._waiting[node] | self._away[node]):
             if not self._is_always(other):
                 self._drop(other, index)
@@ -216,23 +221,27 @@ class PlanExecution:
 
     def _follow(self, index: int, cause: int) -> None:
         """Let `take_unreachable` drop everything that waits for an instance, which has ended without success."""
-        self._to_follow.append((self._users.find_hopeless(index), cause))
+        self._to_follow += [(users, cause) for users in self._users.list_hopeless(index)]
 
     def _drop_hopeless(self) -> None:
         """Drop instances that can never begin, up to the limit."""
         while self._to_follow and len(self._unreachable) < MAX_UNREACHABLE:
-            hopeless, cause = self._to_follow[0]
-            index = next(hopeless, None)
-            if index is None:
+            users, cause = self._to_follow[0]
+            for index in islice(users, self._followed, None):
+                self._followed += 1
+                if self._statuses[index] in NOT_BEGUN:
+                    self._drop(index, cause)
+                    if len(self._unreachable) >= MAX_UNREACHABLE:
+                        break
+            if self._followed == len(users):
                 self._to_follow.popleft()
-            elif self._statuses[index] in (Status.WAITING, Status.AWAY) and self._keys[index].node != SYNC_NODE:
-                self._drop(index, cause)
+                self._followed = 0
 
     def _drop(self, index: int, cause: int) -> None:
         before, self._statuses[index] = self._statuses[index], Status.DROPPED
         self._open -= 1
         self._leave(index, before)
-        self._give_ends(index)
+        self._give(self._places.list_ends(index))
         self._unreachable.append(Unreachable(self._keys[index], self._keys[cause]))
         self._follow(index, cause)
 
@@ -247,25 +256,14 @@ class PlanExecution:
         node = self._keys[index].node
         if before is Status.WAITING:
             self._waiting[node].discard(index)
-            self._put(self._places.to_do[index], -1)
+            self._execution.put(self._places.to_do[index], -1)
         else:
             self._away[node].discard(index)
 
-    def _set_away(self, index: int) -> None:
-        self._statuses[index] = Status.AWAY
-        self._away[self._keys[index].node].add(index)
-
-    def _give_ends(self, index: int) -> None:
-        for place in self._places.list_ends(index):
-            self._put(place, 1)
-
-    def _give_gains(self, index: int) -> None:
-        """Give the tokens that the success of an instance gives which has not had its turn."""
-        for place in self._places.list_gains(index):
-            self._put(place, 1)
-
-    def _put(self, place: int, count: int) -> None:
-        self._execution.put(place, count)
+    def _give(self, places: Iterable[int]) -> None:
+        """Give the tokens that the end of an instance gives which has not had its turn."""
+        for place in places:
+            self._execution.put(place, 1)
 
     def _sort_by_status(self) -> None:
         held = {Status.WAITING: self._waiting, Status.AWAY: self._away}

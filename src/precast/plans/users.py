@@ -1,7 +1,7 @@
 """Who waits for whom among the instances of an expansion: the way that failures go."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container
 from enum import Enum
 
 from precast.plans.model import Expansion, InstanceKey
@@ -24,6 +24,7 @@ class Status(Enum):
 
 
 ENDED = frozenset({Status.DONE, Status.FAILED, Status.DROPPED})
+NOT_BEGUN = frozenset({Status.WAITING, Status.AWAY})
 
 
 class InstanceUsers:
@@ -67,19 +68,15 @@ class InstanceUsers:
                 if canary != index and instance.key not in skipped:
                     self._direct[canary].append(index)
 
-    def find_hopeless(self, index: int) -> Iterator[int]:
-        """The instances that can never begin because this one has not succeeded; some that have been found already are found again.
+    def list_hopeless(self, index: int) -> list[list[int]]:
+        """The instances that can never begin because this one has not succeeded, in several lists; some may have been found before.
 
         It is called once for each instance that ends without success.
         """
-        yield from self._direct.get(index, ())
-        for joint in self._joints_of.get(index, ()):
-            yield from self._take_users(self._joint_users, joint)
+        found = [self._direct.pop(index, [])]
+        found += [self._joint_users.pop(joint, []) for joint in self._joints_of.get(index, ())]
         for number in self._sets_of.get(index, ()):
             self._left[number] -= 1
             if not self._left[number]:
-                yield from self._take_users(self._set_users, number)
-
-    def _take_users(self, users: dict[int, list[int]], number: int) -> Iterable[int]:
-        """The users of a joint or a set. After that it has none, because all of them are hopeless."""
-        return users.pop(number, ())
+                found.append(self._set_users[number])
+        return [users for users in found if users]

@@ -122,6 +122,13 @@ def test_check_without_nodes_warns_of_a_cycle_that_one_node_would_have(tmp_path:
     assert "error: tasks wait for each other in a cycle" in done.stdout
 
 
+def test_check_without_nodes_says_nothing_about_limits_that_one_node_of_each_role_cannot_reach(plan: Path) -> None:
+    plan.write_text(
+        PLAN.replace("cmd: echo installed", "cmd: echo, strategy: {type: one_by_one, canary: true}"), encoding="utf-8"
+    )
+    assert "sound" in precast("check", plan).stdout
+
+
 def test_check_with_parameters_refuses_one_of_a_wrong_type(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     tasks = "tasks: [{id: a, type: shell, roles: x, parameters: {cmd: echo}}]\n"
@@ -205,7 +212,7 @@ def test_explain_names_fields_with_their_places(plan: Path, nodes: Path) -> None
     done = precast("explain", "migrate", plan, "--nodes-file", nodes)
     assert done.returncode == 0
     assert f"    because of cross-depends: install of migrate, {plan}:6" in done.stdout
-    assert "  install, all of web1, web2, for db1" in done.stdout
+    assert "  install, on all of web1, web2, for db1" in done.stdout
     assert "runs on role db: db1" in done.stdout
     assert json.loads(precast("explain", "migrate", plan, "--json").stdout)["position"] == 2
     unknown = precast("explain", "migrat", plan)

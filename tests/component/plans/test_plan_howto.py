@@ -1,0 +1,56 @@
+"""The how-to of plans shows what the program prints, over the example that it shows."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from precast.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs" / "howto" / "write-a-plan.md").read_text(encoding="utf-8")
+EXAMPLES = ROOT / "examples" / "plans"
+COMMANDS = re.findall(r"^    \$ precast (plan .*)\n((?:    (?!\$ ).*\n)*)", PAGE, re.MULTILINE)
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The directory in which the reader works: the example, with a mistake, and without the migration."""
+    text = (EXAMPLES / "shop.yaml").read_text(encoding="utf-8")
+    (tmp_path / "shop.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "shop-nodes.yaml").write_text(
+        (EXAMPLES / "shop-nodes.yaml").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    (tmp_path / "misspelt.yaml").write_text(text.replace("name: migrate", "name: migrat"), encoding="utf-8")
+    unpack, _, switch = text.split("\n\n")
+    switch = switch.replace("  cross-depends:\n    - name: migrate\n      role: db\n", "")
+    (tmp_path / "without-migration.yaml").write_text(f"{unpack}\n{switch}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+def run(command: str) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        main(command.split())
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=[command for command, _ in COMMANDS])
+def test_command_of_the_page_prints_what_the_page_shows(command: str, shown: str) -> None:
+    printed = run(command).splitlines()
+    expected = [line.removeprefix("    ") for line in shown.splitlines()]
+    assert printed[: len(expected)] == expected
+
+
+def test_page_has_commands_and_the_example_as_it_is() -> None:
+    assert len(COMMANDS) == 7
+    example = (EXAMPLES / "shop.yaml").read_text(encoding="utf-8").split("\n", 1)[1]
+    assert f"```yaml\n{example}```" in PAGE
+    assert f"```yaml\n{(EXAMPLES / 'shop-nodes.yaml').read_text(encoding='utf-8')}```" in PAGE
+
+
+def test_picture_of_the_page_is_the_one_drawn_today() -> None:
+    picture = ROOT / "docs" / "pictures" / "shop-plan.svg"
+    assert picture.read_text(encoding="utf-8") == run("plan draw shop.yaml")

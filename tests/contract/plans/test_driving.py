@@ -219,3 +219,15 @@ async def test_input_is_the_result_of_another_task(site: PlanEngine) -> None:
     await site.drive()
     (order,) = await site.open_orders(run, "b")
     assert order.inputs == '{"all":{"a":1,"b":2},"mine":2}'
+
+
+async def test_dependencies_that_an_expression_gives_hold_on_the_nodes_where_it_gives_them(site: PlanEngine) -> None:
+    plan = (
+        f"- {{id: one, {LOOK}}}\n- {{id: zero, {LOOK}, cross_depends: "
+        "{yaql_exp: \"switch($.name = 'a' => [{'name' => 'one', 'role' => 'self'}], true => [])\"}}\n"
+    )
+    run = await site.start_plan(plan, "a", "b")
+    log = await site.play(run, "a")
+    assert log == ["one on a", "zero on a"]
+    states = await site.task_states(run)
+    assert (states["one on b"], states["zero on b"]) == ("ready", "pending")

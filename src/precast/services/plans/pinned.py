@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from precast.plans.expansion import expand
-from precast.plans.model import Expansion, InstanceKey, Plan, PlanNode
+from precast.plans.model import ComputedResult, Expansion, InstanceKey, Plan, PlanNode
 from precast.wire.jobs.orders import Mode
 from precast.wire.plans.bodies import SubsetBody
 
@@ -35,6 +35,7 @@ class PinnedPlan(msgspec.Struct, frozen=True):
     mode: Mode = "enforce"
     skipped: list[SkippedTask] = []
     catalogs: dict[str, dict[str, str]] = {}
+    computed: list[ComputedResult] = []  # the dependencies that expressions of the plan have given
     # Of a run that repeats one task: the run that the task is of, and the inputs that it had there.
     replays: str = ""
     inputs: dict[str, Any] | None = None
@@ -44,7 +45,7 @@ class PinnedPlan(msgspec.Struct, frozen=True):
 
     def expand(self) -> Expansion:
         """The expansion of the plan over its nodes. It has been checked when the run was started."""
-        return expand(self.plan, self.nodes)
+        return expand(self.plan, self.nodes, self.computed)
 
     def find_skipped(self) -> Mapping[InstanceKey, str]:
         """The reason by instance, of those that do not run."""

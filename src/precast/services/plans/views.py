@@ -15,13 +15,13 @@ from precast.wire.jobs.programs import Phase
 from precast.wire.jobs.views import StepResult
 from precast.wire.plans import states
 from precast.wire.plans.bodies import (
-    TaskApprovalView,
     DocumentNode,
     FailureView,
     InstanceView,
     PlanDocument,
     PlanRunBrief,
     PlanRunView,
+    TaskApprovalView,
     TaskSummary,
 )
 

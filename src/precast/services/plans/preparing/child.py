@@ -55,7 +55,9 @@ def _texts(texts: Sequence[SourceText]) -> list[PlanText]:
 
 def _expand(request: PlanningRequest, plan: Plan, warnings: list[PlanProblem]) -> PlanningAnswer:
     parameters = check_parameters(plan, request.given)
-    expansion = expand(plan, request.nodes)
+    if request.computed is None and any(task.computed for task in plan.tasks):
+        return PlanningAnswer(plan, [], warnings, parameters, is_expanded=False)
+    expansion = expand(plan, request.nodes, request.computed or ())
     problems = check_expansion(expansion)
     errors = [problem for problem in problems if problem.is_error]
     remarks = [*warnings, *expansion.warnings, *(problem for problem in problems if not problem.is_error)]

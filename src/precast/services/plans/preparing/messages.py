@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from precast.plans.model import Plan, PlanNode, PlanProblem, PlanTask
+from precast.plans.model import ComputedResult, Plan, PlanNode, PlanProblem, PlanTask
 from precast.services.plans.pinned import SkippedTask
 from precast.wire.plans.bodies import SubsetBody
 
@@ -27,10 +27,16 @@ class PlanningRequest(msgspec.Struct, frozen=True):
     subset: SubsetBody
     others: dict[str, list[SourceText]] = {}
     before: list[PlanTask] = []  # the tasks whose numbers the plan's tasks keep, by their ids
+    computed: list[ComputedResult] | None = (
+        None  # what its expressions give as dependencies; None if that is not known yet
+    )
 
 
 class PlanningAnswer(msgspec.Struct, frozen=True):
-    """The plan, with all its problems; a plan with errors may be incomplete or missing. `instances` do not count stages."""
+    """The plan, with all its problems; a plan with errors may be incomplete or missing. `instances` do not count stages.
+
+    A plan with dependencies that expressions give is expanded only if the request has what they give.
+    """
 
     plan: Plan | None
     errors: list[PlanProblem]
@@ -39,3 +45,4 @@ class PlanningAnswer(msgspec.Struct, frozen=True):
     placed: list[list[str]] = []  # the nodes of each task
     not_chosen: list[SkippedTask] = []
     instances: int = 0
+    is_expanded: bool = True

@@ -8,9 +8,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from precast.base import digests
 from precast.base.confinement.confine import Level
-from precast.plans.model import InstanceKey, Plan, PlanNode, PlanProblem, PlanTask
+from precast.plans.model import ComputedResult, InstanceKey, Plan, PlanNode, PlanProblem, PlanTask
 from precast.plans.views.problem_view import view_problem
 from precast.services.approvals.approvals import Participant
 from precast.services.jobs import issues as job_issues
@@ -81,21 +83,26 @@ class PlanPreparation:
         place = await self._resolve(request, participant)
         files = await self._sources.find(request.source, place.environment)
         found = await self._nodes.read(place.names, request.master)
-        answer = await plan_in_child(
-            PlanningRequest(
-                request.source.name,
-                files.texts,
-                found.nodes,
-                dict(request.parameters),
-                request.subset,
-                files.others,
-                list(before),
-            ),
-            self._level,
+        planning = PlanningRequest(
+            request.source.name,
+            files.texts,
+            found.nodes,
+            dict(request.parameters),
+            request.subset,
+            files.others,
+            list(before),
         )
+        answer = await plan_in_child(planning, self._level)
+        computed: list[ComputedResult] = []
+        if answer.plan is not None and not answer.is_expanded:
+            computed, problems = await self._values.compute_dependencies(answer.plan, found, answer.parameters)
+            if problems:
+                return _refuse(request, msgspec.structs.replace(answer, errors=problems), place)
+            answer = await plan_in_child(msgspec.structs.replace(planning, computed=computed), self._level)
         if answer.plan is None or answer.errors:
             return _refuse(request, answer, place)
-        return await self._complete(request, answer, answer.plan, place, files, found, is_start=is_start)
+        prepared = await self._complete(request, answer, answer.plan, place, files, found, is_start=is_start)
+        return prepared._replace(pinned=msgspec.structs.replace(prepared.pinned, computed=computed))
 
     async def _resolve(self, request: PlanRequest, participant: Participant) -> RunNodes:
         bodies = [request.nodes, *([TargetsBody([request.master])] if request.master else [])]

@@ -14,7 +14,8 @@ from precast.base import canonical
 from precast.base.errors import PrecastError
 from precast.plans.conditions import parse_condition
 from precast.plans.expressions import Place, find_expressions
-from precast.plans.model import InstanceKey, Plan, PlanProblem, PlanTask
+from precast.plans.loading.dependencies import read_computed
+from precast.plans.model import ComputedResult, InstanceKey, Plan, PlanProblem, PlanTask
 from precast.services.plans.evaluation.batches import Batch, NodeData, Question, gather_problems
 from precast.services.plans.evaluation.processes import PlanEvaluation
 from precast.services.plans.pinned import SkippedTask
@@ -109,6 +110,12 @@ class ValueEvaluation:
         earlier = EarlierData(*await self._read_old(plan, environment, wanted))
         return await evaluate_values(self._evaluation, plan, wanted, found, parameters, earlier)
 
+    async def compute_dependencies(
+        self, plan: Plan, found: NodesOfPlan, parameters: Mapping[str, Any]
+    ) -> tuple[list[ComputedResult], list[PlanProblem]]:
+        """The dependencies that expressions give on each node, and what is wrong. Raises as `evaluate` does."""
+        return await compute_dependencies(self._evaluation, plan, found, parameters)
+
     async def _read_old(
         self, plan: Plan, environment: str, wanted: Sequence[InstanceKey]
     ) -> tuple[dict[InstanceKey, str], dict[str, NodeData]]:
@@ -131,6 +138,41 @@ class ValueEvaluation:
         body = yield from self._runs.read_data(digest)
         assert body is not None, "a success refers to its data"
         return body
+
+
+async def compute_dependencies(
+    evaluation: PlanEvaluation, plan: Plan, found: NodesOfPlan, parameters: Mapping[str, Any]
+) -> tuple[list[ComputedResult], list[PlanProblem]]:
+    """The dependencies that expressions of a plan give on each node, and what is wrong. Raises what `PlanEvaluation.evaluate` raises."""
+    asked = [
+        (number, task, computed, node)
+        for number, task in enumerate(plan.tasks, start=1)
+        for computed in task.computed
+        for node in sorted(found.data)
+    ]
+    questions = [
+        Question(task.id, computed.field, computed.expression, node, at=task.at) for _, task, computed, node in asked
+    ]
+    nodes = {name: NodeData(data, found.common) for name, data in found.data.items()}
+    answers = await evaluation.evaluate(Batch(questions, nodes, {}, parameters))
+    problems = gather_problems(questions, answers)
+    by_result: dict[tuple[int, str, tuple[Any, ...]], list[str]] = defaultdict(list)
+    for (number, task, computed, node), answer in zip(asked, answers, strict=True):
+        if answer.failure is not None:
+            continue
+        try:
+            by_result[number, computed.field, read_computed(task, computed, answer.value)].append(node)
+        except PrecastError as error:
+            problems.append(PlanProblem(task.at, error.code, error.message, error.hint))
+    results = [
+        {"task": number, "field": field, "nodes": members, "names" if _is_local(field) else "dependencies": given}
+        for (number, field, given), members in by_result.items()
+    ]
+    return msgspec.convert(msgspec.to_builtins(results), list[ComputedResult]), list(dict.fromkeys(problems))
+
+
+def _is_local(field: str) -> bool:
+    return field in ("requires", "required_for")
 
 
 def _has_expressions(task: PlanTask) -> bool:

@@ -110,13 +110,9 @@ class StepRunner:
         code = 1
         try:
             stops: list[int] = []
-
-            def stop(number: int, frame: object) -> None:
-                stops.append(number)
-                signal.alarm(END_S)
-
-            signal.signal(signal.SIGTERM, stop)
-            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)
+            signal.signal(signal.SIGTERM, lambda number, frame: stops.append(number))
+            signal.signal(signal.SIGUSR1, _end_alone)
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGUSR1)
             if os.getppid() == parent:  # otherwise it has ended before the call
 
                 def emit(lines: Sequence[OutputLine]) -> None:
@@ -139,6 +135,12 @@ class StepRunner:
                 code = 0
         finally:
             os._exit(code)
+
+
+def _end_alone(number: int, frame: object) -> None:
+    """The task's process has ended: ask this one to end, and let the kernel kill it if it does not."""
+    signal.alarm(END_S)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _with_survivors(outcome: StepOutcome, left: int) -> StepOutcome:

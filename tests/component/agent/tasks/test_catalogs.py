@@ -1,9 +1,11 @@
 """Tasks that apply catalogs: exactly the version that the order names, in a run of its own, as far as the node's policy allows."""
 
+import http.server
 import json
 import os
 import re
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from precast.wire.jobs.programs import (
     TaskProgram,
 )
 from precast.wire.reports.records import ENDED, RunEnded
-from tests.component.agent.tasks.stage import Outcome, Stage, wait_for
+from tests.component.agent.tasks.stage import DEADLINE_S, Outcome, Stage, wait_for
 
 ENTRY = "modules/site/examples/hosts.pp"
 
@@ -252,28 +254,68 @@ def test_clean_test_of_a_resource_that_a_look_only_node_does_not_evaluate_fails(
     assert (ended.is_success, "not evaluated" in ended.message) == (False, True)
 
 
-class StoppedRun:
-    """A task whose run is stopped at its first resource, by the signal that stops processes."""
+class SlowSource(http.server.BaseHTTPRequestHandler):
+    """A server whose only file arrives when a test says so: the run of its resource takes that long."""
 
-    def __init__(self, stage: Stage, server: CatalogServer, **order: Any) -> None:
-        self.stage = stage
-        many = [resource("File", f"/f{number:04}", content="x") for number in range(3000)]
-        stage.grant(TaskProgram("t", CatalogWork()), catalogs=offer(server, document(*many)), is_signed=False, **order)
+    asked, released = threading.Event(), threading.Event()
+
+    def do_GET(self) -> None:
+        self.asked.set()
+        self.released.wait(DEADLINE_S)
+        self.send_response(200)
+        self.send_header("Content-Length", "1")
+        self.end_headers()
+        self.wfile.write(b"x")
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+class HeldRun:
+    """A task whose run is in the middle of the first of two resources, until `go_on`."""
+
+    def __init__(self, stage: Stage, server: CatalogServer, port: int, **order: Any) -> None:
+        self._stage = stage
+        slow = resource("File", "/slow", source=f"http://127.0.0.1:{port}/file")
+        catalogs = offer(server, document(slow, resource("File", "/next", content="x")))
+        stage.grant(TaskProgram("t", CatalogWork()), catalogs=catalogs, is_signed=False, **order)
         self.process = stage.start()
-        wait_for((stage.root / "f0000").exists)
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        self.step = int(children.read_text().split()[0])
-        os.kill(self.step, signal.SIGSTOP)
+        assert SlowSource.asked.wait(DEADLINE_S)
 
-    def end(self, number: int = signal.SIGCONT) -> tuple[Outcome, RunEnded]:
-        """Let it go on, or end it. Returns the answer of the task, and the report of the run."""
-        os.kill(self.step, number)
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        self.step = int(children.read_text().split()[0])  # the process that applies the catalog
+
+    def await_stop(self) -> None:
+        """Wait until the process of the task has asked the step to end."""
+        wait_for(lambda: is_pending(self.step, signal.SIGTERM))
+        os.kill(self.step, signal.SIGCONT)
+
+    def go_on(self) -> tuple[Outcome, RunEnded]:
+        """Let it end. Returns the answer of the task, and the report of the run, which was broken off."""
+        SlowSource.released.set()
         self.process.communicate(timeout=60)
-        outcome = self.stage.outcome()
+        outcome = self._stage.outcome()
         (report,) = reports(outcome)
         assert report.how == "broken-off"
-        assert not (self.stage.root / "f2999").exists()
+        assert not (self._stage.root / "next").exists()
         return outcome, report
+
+
+@pytest.fixture
+def slow_port() -> Iterator[int]:
+    SlowSource.asked.clear()
+    SlowSource.released.clear()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), SlowSource) as slow:
+        slow.daemon_threads = True
+        thread = threading.Thread(target=slow.serve_forever)
+        thread.start()
+        yield int(slow.server_address[1])
+        SlowSource.released.set()
+        slow.shutdown()
+        thread.join()
 
 
 def is_pending(pid: int, number: int) -> bool:
@@ -284,30 +326,39 @@ def is_pending(pid: int, number: int) -> bool:
 
 
 def test_run_that_is_late_stops_after_the_current_resource_and_its_report_says_so(
-    stage: Stage, server: CatalogServer
+    stage: Stage, server: CatalogServer, slow_port: int
 ) -> None:
-    run = StoppedRun(stage, server, timeout_s=4.0)
-    wait_for(lambda: is_pending(run.step, signal.SIGTERM))
-    outcome, report = run.end()
+    run = HeldRun(stage, server, slow_port, timeout_s=8.0)
+    os.kill(run.step, signal.SIGSTOP)
+    run.await_stop()
+    outcome, report = run.go_on()
     assert (outcome.ended.is_success, outcome.ended.is_overdue, outcome.ended.phase) == (False, True, "task")
     assert (outcome.ended.report, report.why) == (
         report.began.report,
         "its task was ended: it stopped after the current resource",
     )
+    assert (stage.root / "slow").read_text() == "x"
 
 
-def test_run_that_is_killed_fails_the_task_and_is_reported_as_broken_off(stage: Stage, server: CatalogServer) -> None:
-    outcome, report = StoppedRun(stage, server).end(signal.SIGKILL)
+def test_run_that_is_killed_fails_the_task_and_is_reported_as_broken_off(
+    stage: Stage, server: CatalogServer, slow_port: int
+) -> None:
+    run = HeldRun(stage, server, slow_port)
+    os.kill(run.step, signal.SIGKILL)
+    outcome, report = run.go_on()
     assert (outcome.ended.is_success, outcome.ended.message) == (False, "its process was ended by signal 9")
     assert outcome.ended.report == report.began.report
 
 
-def test_aborted_run_stops_after_the_current_resource(stage: Stage, server: CatalogServer) -> None:
-    run = StoppedRun(stage, server)
+def test_aborted_run_stops_after_the_current_resource(stage: Stage, server: CatalogServer, slow_port: int) -> None:
+    run = HeldRun(stage, server, slow_port)
     stage.abort()
+    os.kill(run.step, signal.SIGSTOP)
     run.process.send_signal(signal.SIGTERM)
-    outcome, _ = run.end()
+    run.await_stop()
+    outcome, _ = run.go_on()
     assert outcome.not_run == ("aborted", "the task was aborted in its phase task")
+    assert (stage.root / "slow").exists()
 
 
 def test_catalog_and_commands_in_one_task_are_under_one_lease(stage: Stage, server: CatalogServer) -> None:

@@ -19,6 +19,7 @@ class Question(NamedTuple):
     """An expression of a task that is evaluated over the data of a node; without a node it is only read.
 
     `what` is its place in the task, for messages. `old` names the data of the task's last success on that node; empty if there was none.
+    `arguments` are values of parameters that are different in this task, because its plan was included.
     """
 
     task: str
@@ -28,6 +29,7 @@ class Question(NamedTuple):
     old: str = ""
     is_condition: bool = False
     at: Position | None = None
+    arguments: Mapping[str, Any] = {}
 
 
 class Batch(NamedTuple):

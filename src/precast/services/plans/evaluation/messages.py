@@ -17,6 +17,7 @@ class Evaluation(NamedTuple):
 
     expression: int
     is_condition: bool  # only whether the value is true matters
+    parameters: int = NOTHING
     old_node: int = NOTHING
     old_common: int = NOTHING
 
@@ -27,7 +28,6 @@ class Request(msgspec.Struct, frozen=True):
     evaluations: list[Evaluation]
     node: int = NOTHING
     common: int = NOTHING
-    parameters: int = NOTHING
     expressions: dict[int, str] = {}  # new ones
     documents: dict[int, bytes] = {}  # new ones
     forget: list[int] = []  # documents that no later request uses

@@ -67,7 +67,7 @@ class Worker:
             return explain(error)
 
     def _choose_subject(self, evaluation: Evaluation, request: Request) -> None:
-        chosen = (request.node, request.common, request.parameters, evaluation.old_node, evaluation.old_common)
+        chosen = (request.node, request.common, *evaluation[2:])
         if chosen == self._chosen:
             return
         node, common, parameters, old_node, old_common = (self._documents[number] for number in chosen)

@@ -151,7 +151,8 @@ async def compute_dependencies(
         for node in sorted(found.data)
     ]
     questions = [
-        Question(task.id, computed.field, computed.expression, node, at=task.at) for _, task, computed, node in asked
+        Question(task.id, computed.field, computed.expression, node, at=task.at, arguments=task.arguments)
+        for _, task, computed, node in asked
     ]
     nodes = {name: NodeData(data, found.common) for name, data in found.data.items()}
     answers = await evaluation.evaluate(Batch(questions, nodes, {}, parameters))
@@ -209,10 +210,11 @@ def _ask(
         earlier = old.get(key, "")
         if task.condition is not None and task.condition.is_yaql:
             text = task.condition.text
-            questions.append(Question(task.id, CONDITION, text, key.node, earlier, True, task.at))
+            questions.append(Question(task.id, CONDITION, text, key.node, earlier, True, task.at, task.arguments))
             asked.append(_Asked(key, None))
         for expression in find_expressions(task):
-            questions.append(Question(task.id, expression.name, expression.text, key.node, earlier, False, task.at))
+            where = (key.node, earlier, False, task.at, task.arguments)
+            questions.append(Question(task.id, expression.name, expression.text, *where))
             asked.append(_Asked(key, expression.place))
     return questions, asked
 

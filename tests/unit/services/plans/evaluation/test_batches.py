@@ -5,8 +5,9 @@ import msgspec
 from precast.plans import issues
 from precast.plans.model import Position
 from precast.services.plans.evaluation.batches import Answer, Batch, Failure, NodeData, Question, gather_problems
-from precast.services.plans.evaluation.messages import NOTHING, Evaluation
+from precast.services.plans.evaluation.messages import NOTHING, Evaluation, Value
 from precast.services.plans.evaluation.requests import RequestWriter, group_by_node
+from tests.unit.services.plans.evaluation.evaluating import reply_to
 
 
 def question(node: str, expression: str = "$.a", old: str = "") -> Question:
@@ -30,7 +31,8 @@ def test_expressions_and_common_data_are_sent_once() -> None:
         later = writer.write([question(name), question(name, "$.b")])
         assert later.expressions == {}
         assert list(later.documents.values()) == [msgspec.json.encode({"n": name})]
-        assert (later.common, later.parameters) == (first.common, first.parameters)
+        assert later.common == first.common
+        assert later.evaluations == first.evaluations
 
 
 def test_earlier_data_is_sent_with_the_questions_about_its_node() -> None:
@@ -38,7 +40,7 @@ def test_earlier_data_is_sent_with_the_questions_about_its_node() -> None:
     batch = Batch([], {"a": NodeData({"n": 1}, common)}, {"x": NodeData({"n": 0}, common)})
     request = RequestWriter(batch).write([question("a"), question("a", old="x")])
     [first, second] = request.evaluations
-    assert first == Evaluation(0, True)
+    assert first == Evaluation(0, True, first.parameters)
     assert (second.expression, second.is_condition, second.old_common) == (0, True, request.common)
     assert request.documents[second.old_node] == b'{"n":0}'
     assert request.forget == [request.node, second.old_node]
@@ -46,7 +48,16 @@ def test_earlier_data_is_sent_with_the_questions_about_its_node() -> None:
 
 def test_question_without_a_node_is_only_read() -> None:
     request = RequestWriter(Batch([])).write([Question("web", "condition", "$.a")])
-    assert (request.node, request.evaluations) == (NOTHING, [Evaluation(0, False)])
+    assert request.node == NOTHING
+    assert [evaluation.old_node for evaluation in request.evaluations] == [NOTHING]
+
+
+def test_arguments_of_an_included_plan_win_over_the_parameters() -> None:
+    arguments = {"b": 3}
+    one = question("a", "$parameters")._replace(arguments=arguments, is_condition=False)
+    other = question("a", "$parameters")._replace(is_condition=False)
+    replies = reply_to(Batch([one, other, one], {"a": NodeData({})}, {}, {"a": 1, "b": 2}))
+    assert replies == [Value(b'{"a":1,"b":3}'), Value(b'{"a":1,"b":2}'), Value(b'{"a":1,"b":3}')]
 
 
 def test_problem_of_many_nodes_is_told_once() -> None:

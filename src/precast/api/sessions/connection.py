@@ -72,6 +72,7 @@ class Connection:
         "_budget",
         "_budgeted_bytes",
         "_close_task",
+        "_has_news",
         "_is_detached",
         "_is_pushing",
         "_is_storing",
@@ -136,6 +137,7 @@ class Connection:
         self._reply_task: asyncio.Task[None] | None = None  # sends a reply while writing is paused
         self._close_task: asyncio.Task[None] | None = None
         self._is_pushing = False
+        self._has_news = False  # the stream may have records that the push under way has not read
         self._space_freed: asyncio.Event | None = None
         self._next_allowed_s = self.last_heard_s
 
@@ -271,10 +273,12 @@ class Connection:
     async def confirm(self, through: int) -> None:
         """Handle the node's acknowledgement: it has stored the records up to this number."""
         if self.confirmed < through <= self.sent:
+            was_full = self.sent - self.confirmed >= WINDOW
             self.confirmed = through
             await self._orders.confirm(self.node.name, through)
             self._trimmed = through
-            await self.push()
+            if was_full:
+                await self.push()
 
     async def resend(self, after: int) -> None:
         """Send the records after this number again, because the node has not received them."""
@@ -283,20 +287,21 @@ class Connection:
 
     async def push(self) -> None:
         """Send the node's pending records, as far as the send window allows."""
+        self._has_news = True
         if self._is_pushing:
-            return
+            return  # the push under way reads once more
         self._is_pushing = True
         try:
-            while (window := WINDOW - (self.sent - self.confirmed)) > 0:
+            while self._has_news and (window := WINDOW - (self.sent - self.confirmed)) > 0:
                 after = self.sent
+                self._has_news = False
                 records = await self._orders.read(self.node.name, after, window, self._trimmed)
-                if not records and self.sent == after:
-                    return
                 for record in records:
                     if self.sent != after:
                         break  # meanwhile the node has asked for earlier records
                     self.sent = after = record.number
                     await self.send(record)
+                self._has_news = self._has_news or len(records) == window
         except StreamRewound:
             log.warning(
                 "the order stream of %s was restored to an earlier state; the node has to reconnect", self.node.name

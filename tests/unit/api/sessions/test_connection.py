@@ -70,6 +70,7 @@ class RecordStore:
         self.fails_with: Exception | None = None
         self.is_fenced = False
         self.waiting: list[Record] = []
+        self.reads = 0
         self.confirmed = 0
         self.is_rewound = False
         self.positions: list[StreamPosition | None] = []  # as the connection knew them at each submit
@@ -94,6 +95,7 @@ class RecordStore:
             completion.set_result(StoredRecords(StreamPosition(records[-1].number, 7), False, []))
 
     async def read(self, node: str, after: int, limit: int, trimmed: int) -> list[Record]:
+        self.reads += 1
         if trimmed < self.confirmed or self.is_rewound:
             raise StreamRewound
         return [record for record in self.waiting if record.number > after][:limit]
@@ -477,6 +479,35 @@ async def test_send_window_bounds_unconfirmed_records(parts: tuple[Connection, S
     # A record that was never sent cannot be confirmed.
     await connection.confirm(10_000)
     assert store.confirmed == 5
+
+
+async def test_record_is_read_once_and_its_confirmation_reads_nothing(
+    parts: tuple[Connection, Socket, RecordStore],
+) -> None:
+    connection, socket, store = parts
+    for number in (1, 2):
+        store.waiting = [record(number)]
+        await connection.push()
+        await connection.confirm(number)
+    assert [sent.number for sent in socket.sent] == [1, 2]
+    assert store.reads == 2
+
+
+async def test_record_that_is_appended_during_a_push_is_sent(parts: tuple[Connection, Socket, RecordStore]) -> None:
+    connection, socket, store = parts
+    store.waiting = [record(1)]
+    original = store.read
+
+    async def read(node: str, after: int, limit: int, trimmed: int) -> list[Record]:
+        store.read = original  # type: ignore[method-assign] # once
+        found = await original(node, after, limit, trimmed)
+        store.waiting.append(record(2))
+        await connection.push()
+        return found
+
+    store.read = read  # type: ignore[method-assign]
+    await connection.push()
+    assert [sent.number for sent in socket.sent] == [1, 2]
 
 
 async def test_resend_during_a_push_is_not_lost(parts: tuple[Connection, Socket, RecordStore]) -> None:

@@ -253,5 +253,12 @@ def test_files_that_do_not_exist_are_refused(tmp_path: Path) -> None:
     assert (empty.returncode, "no YAML files" in empty.stderr) == (64, True)
 
 
+def test_draw_and_explain_want_files_or_a_run_and_not_both(plan: Path) -> None:
+    for words in ((), (plan, "--run", "x")):
+        done = precast("draw", *words)
+        assert (done.returncode, "name the files of a plan, or a run" in done.stderr) == (64, True)
+        assert precast("explain", "install", *words).returncode == 64
+
+
 def test_schema_is_one_json_document() -> None:
     assert json.loads(precast("schema").stdout)["title"] == "Precast plan"

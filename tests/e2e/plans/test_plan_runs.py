@@ -1,6 +1,5 @@
 """Runs of plans over real daemons: order over nodes, tests before and after, failures, resume."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,3 +54,34 @@ def test_plan_over_two_nodes_follows_its_order_and_gates(fleet: Fleet, tmp_path:
     answer = fleet.read("plan", "start", plan, "--nodes", "web1,web2", token=token)
     assert answer["run"]["counts"] == {"successful": 4}
     assert [line.split()[0] for line in log.read_text().splitlines()] == ["first", "first", "second", "second"]
+
+
+def test_run_is_drawn_by_states_and_its_tasks_are_explained(fleet: Fleet) -> None:
+    token = fleet.token("ann-views")
+    plan = write_plan(
+        fleet,
+        "views",
+        """
+- {id: both, type: group, roles: ['*']}
+- id: fine
+  type: shell
+  roles: ['*']
+  condition: {yaql_exp: '$.name != "web2"'}
+  parameters: {cmd: 'true'}
+- id: broken
+  type: shell
+  roles: ['*']
+  requires: [fine]
+  parameters: {cmd: 'true'}
+  test_post: {cmd: 'false'}
+""",
+    )
+    run = fleet.read("plan", "start", plan, "--nodes", "web1,web2", token=token, code=4)["run"]["run"]["id"]
+    picture = fleet.command("plan", "draw", "--run", run, token=token)
+    assert "1 successful, 1 skipped" in picture
+    assert "2 failed" in picture
+    assert "1 skipped" in fleet.command("plan", "draw", "--run", run, "--node", "web2", token=token)
+    told = fleet.command("plan", "explain", "broken", "--run", run, token=token)
+    assert "on web1: failed, post-test" in told
+    told = fleet.command("plan", "explain", "fine", "--run", run, token=token)
+    assert 'on web2: skipped, condition, its condition is false\n  saw name: "web2"' in told

@@ -1,6 +1,7 @@
 """`precast plan explain`: why a task is where it is, and what bounds it."""
 
 import argparse
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -8,27 +9,40 @@ import msgspec
 from precast.base.spans import visible
 from precast.cli.console.output import print_json
 from precast.cli.plans.local_commands import EXIT_BROKEN
-from precast.cli.plans.local_plan import describe_nodes, open_sound_plan
+from precast.cli.plans.local_plan import describe_nodes
+from precast.cli.plans.seen_plan import look_at
 from precast.net.model.durations import format_duration
-from precast.plans.explanation import Explanation, GroupLimit, explain_task
+from precast.plans.explanation import Explanation, GroupLimit, NodeRun, explain_task
+from precast.plans.expressions import find_expressions
+from precast.plans.model import PlanTask
 from precast.plans.views.descriptions import count, list_names
 from precast.plans.views.reach import Reach
 from precast.plans.views.waits import Reason, Wait
 
+MOST_CHARS = 100
+_WORD = re.compile(r"\w+")
+
 
 def run(args: argparse.Namespace) -> int:
-    """Explain a task of a plan. Raises InputError PLAN-035 if there is no such task."""
-    local = open_sound_plan(args)
-    if local is None:
+    """Explain a task of a plan, or of a run. Raises InputError PLAN-035 if there is no such task."""
+    seen = look_at(args)
+    if seen is None:
         return EXIT_BROKEN
-    found = explain_task(local.expansion, args.task)
+    instances = [instance for instance in seen.list_instances() if instance.task == args.task]
+    has_seen = any(_reads_data(task) for task in seen.local.plan.tasks if task.id == args.task)
+    data = {instance.node: seen.read_data(instance.node) for instance in instances if has_seen}
+    found = explain_task(seen.local.expansion, args.task, instances, data)
     if args.json:
         print_json(msgspec.to_builtins(found))
         return 0
     for line in describe_explanation(found):
         print(visible(line))
-    print(visible(f"over {describe_nodes(local.nodes)}"))
+    print(visible(f"over {describe_nodes(seen.local.nodes)}"))
     return 0
+
+
+def _reads_data(task: PlanTask) -> bool:
+    return task.condition is not None or bool(find_expressions(task))
 
 
 def describe_explanation(found: Explanation) -> Iterator[str]:
@@ -42,6 +56,7 @@ def describe_explanation(found: Explanation) -> Iterator[str]:
     yield from (f"  {field}: computed on each node" for field in found.computed)
     yield from _describe_gates(found)
     yield from _describe_limits(found)
+    yield from (line for run in found.run for line in _describe_run(run, found.condition))
 
 
 def _describe_places(found: Explanation) -> Iterator[str]:
@@ -107,6 +122,17 @@ def _describe_limits(found: Explanation) -> Iterator[str]:
     repeats = f", repeated up to {limits.retries} times" if limits.retries else ""
     yield f"may take {format_duration(round(limits.timeout_s * 1_000))}{repeats}"
     yield from map(_describe_group, limits.groups)
+
+
+def _describe_run(run: NodeRun, condition: str) -> Iterator[str]:
+    """What became of the task on a node, with those values of the node's data that its condition names."""
+    parts = [run.state, *([run.reason] if run.reason else []), *([run.message] if run.message else [])]
+    cause = f", because of {run.cause}" if run.cause else ""
+    attempt = f", attempt {run.attempt}" if run.attempt > 1 else ""
+    yield f"on {run.node}: {', '.join(parts)}{cause}{attempt}"
+    for name in sorted(set(_WORD.findall(condition)) & run.data.keys()):
+        text = msgspec.json.encode(run.data[name]).decode()
+        yield f"  saw {name}: {text if len(text) <= MOST_CHARS else text[: MOST_CHARS - 1] + '…'}"
 
 
 def _describe_group(group: GroupLimit) -> str:

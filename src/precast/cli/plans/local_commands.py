@@ -1,4 +1,4 @@
-"""The commands of `precast plan` that look at files and need no server."""
+"""The commands of `precast plan` that look at files and need no server; two of them can also look at a run."""
 
 import argparse
 import importlib
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from precast.cli.console.parser import declare_exits
+from precast.cli.console.settings import ClientSettings, add_settings
 
 EXIT_BROKEN, EXIT_DIFFERENT = 1, 2
 BROKEN = {EXIT_BROKEN: "the plan has errors"}
@@ -33,15 +34,15 @@ def add_local_commands(commands: "argparse._SubParsersAction[Any]") -> None:
     show = _add_plan(add("show", "show the tasks of a plan in their order"))
     show.add_argument("--node", metavar="NAME", help="only those of this node")
     _add_json(show)
-    draw = _add_plan(add("draw", "draw a plan as SVG or DOT"))
+    draw = _add_plan_or_run(add("draw", "draw a plan as SVG or DOT; a run of a plan by the states of its tasks"))
     draw.add_argument("--format", choices=("svg", "dot"), default="svg", help="svg (default) or dot")
     draw.add_argument("--node", metavar="NAME", help="the tasks of this node, and what they wait for elsewhere")
     draw.add_argument("--all-arrows", action="store_true", help="also those that longer ways imply")
     _add_output(draw)
     _add_diff(add("diff", "compare two versions of a plan: tasks, order, nodes"))
-    explain = add("explain", "explain why a task is where it is, what it waits for, and what waits for it")
+    explain = add("explain", "explain why a task is where it is, what it waits for, and what became of it in a run")
     explain.add_argument("task", metavar="TASK", help="the id of the task")
-    _add_json(_add_plan(explain))
+    _add_json(_add_plan_or_run(explain))
     export = _add_plan(add("export", "write a plan for another tool"))
     export.add_argument("--as", dest="format", choices=tuple(FORMATS), required=True, help=_list_formats())
     _add_parameters(export)
@@ -58,16 +59,22 @@ def _run_module(name: str) -> Callable[[argparse.Namespace], int]:
     return run
 
 
-def _add_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def _add_plan(parser: argparse.ArgumentParser, how_many: str = "+") -> argparse.ArgumentParser:
     parser.add_argument(
         "files",
         metavar="FILE",
-        nargs="+",
+        nargs=how_many,
         help="files, or directories with all YAML files below; tasks of later directories replace those of earlier",
     )
     _add_nodes(parser)
     declare_exits(parser, BROKEN)
     return parser
+
+
+def _add_plan_or_run(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    parser.add_argument("--run", dest="of_run", metavar="RUN", help="instead of files: a run, of which a server knows")
+    add_settings(parser, ClientSettings)
+    return _add_plan(parser, "*")
 
 
 def _add_nodes(parser: argparse.ArgumentParser) -> None:

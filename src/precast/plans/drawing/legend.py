@@ -45,14 +45,13 @@ def draw_legend(picture: PlanPicture, room: float) -> Legend:
 
 def _items(picture: PlanPicture) -> list[_Item]:
     present = {state for box in picture.boxes for state, _ in box.states}
-    kinds = {box.kind for box in picture.boxes}
+    kinds = {box.kind for box in picture.boxes if not box.states}
     items = [_Item(_swatch(*colour), state) for state, colour in STATES.items() if state in present]
-    if not present:
-        items += [
-            _Item(_swatch(*colour), "on other nodes" if kind == OTHER else kind)
-            for kind, colour in TYPES.items()
-            if kind in kinds
-        ]
+    items += [
+        _Item(_swatch(*colour), "on other nodes" if kind == OTHER else kind)
+        for kind, colour in TYPES.items()
+        if kind in kinds
+    ]
     arrows = {arrow.kind for arrow in picture.arrows}
     items += [_Item(_arrow(kind), words) for kind, words in _ARROWS.items() if kind in arrows]
     if any(box.before or box.after for box in picture.boxes):

@@ -1,0 +1,53 @@
+"""The plan that a command looks at: that of files, or that of a run, which has the states of its tasks."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from precast.cli import issues
+from precast.cli.console.client import Client, connect, segment
+from precast.cli.plans.local_plan import LocalNodes, LocalPlan, open_sound_plan
+from precast.cli.plans.run_watch import PLANS
+from precast.plans.expansion import expand
+from precast.plans.model import Plan, PlanNode
+from precast.wire.plans.bodies import InstanceView, PlanDocument, PlanRunView
+
+
+class SeenPlan(NamedTuple):
+    """A plan over nodes; of a run also how many nodes of each task are in each state, and the way to ask for more."""
+
+    local: LocalPlan
+    counts: Mapping[str, Mapping[str, int]] = {}
+    client: Client | None = None
+    run: str = ""
+
+    def list_instances(self) -> list[InstanceView]:
+        """The tasks of the run on their nodes; none without a run."""
+        if self.client is None:
+            return []
+        return self.client.list_pages(f"{PLANS}/{segment(self.run)}/instances", InstanceView, "key")
+
+    def read_data(self, node: str) -> dict[str, Any]:
+        """The data of a node as the conditions of the run saw it; empty if it had none."""
+        assert self.client is not None, "only a run has data"
+        path = f"{PLANS}/{segment(self.run)}/data/{segment(node)}"
+        parts = self.client.find("GET", path, dict[str, dict[str, Any]]) or {}
+        return {**parts.get("common", {}), **parts.get("node", {})}
+
+
+def look_at(args: argparse.Namespace) -> SeenPlan | None:
+    """What the command line names; None if its plan has errors, which are printed then. Raises InputError CLI-001, PLAN-115."""
+    if bool(args.files) is (args.of_run is not None):
+        raise issues.USAGE.error(problem="name the files of a plan, or a run", usage="write FILE …, or --run RUN")
+    if args.of_run is None:
+        local = open_sound_plan(args)
+        return None if local is None else SeenPlan(local)
+    client, path = connect(args), f"{PLANS}/{segment(args.of_run)}"
+    document = client.ask("GET", f"{path}/document", PlanDocument)
+    plan = msgspec.json.decode(document.plan, type=Plan)
+    nodes = [PlanNode(node.name, tuple(node.roles), tuple(node.tags), node.is_master) for node in document.nodes]
+    local = LocalPlan(plan, LocalNodes(nodes, {}, False), expand(plan, nodes))
+    tasks = client.ask("GET", path, PlanRunView).tasks
+    return SeenPlan(local, {task.id: task.counts for task in tasks}, client, args.of_run)

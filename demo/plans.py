@@ -1,7 +1,9 @@
 """Plans: tasks over three nodes in their order. A test after a task fails, is put right, and the run is resumed."""
 
 from contextlib import ExitStack
+from functools import partial
 
+from demo.actions import wait_for
 from demo.presenter import Presenter
 from demo.runs import daemon
 
@@ -44,6 +46,8 @@ def show(presenter: Presenter, url: str, nodes: tuple[str, ...], slow: str) -> N
         with ExitStack() as daemons:
             for node in nodes:
                 daemons.enter_context(daemon(presenter, url, node))
+            for node in nodes:
+                wait_for(partial(allows_commands, presenter, node), f"{node} says that it allows commands")
             run_plan(presenter, nodes, slow)
     finally:
         presenter.environment["PRECAST_TOKEN"] = admin
@@ -66,6 +70,12 @@ def run_plan(presenter: Presenter, nodes: tuple[str, ...], slow: str) -> None:
     presenter.run("plan", "draw", "release.yaml", "-o", "release.svg")
     picture = (presenter.directory / "release.svg").read_text()
     presenter.claim("release.svg is its picture", picture.startswith("<svg") and "application" in picture)
+
+
+def allows_commands(presenter: Presenter, node: str) -> bool:
+    """Whether a node has said that its configuration allows commands: a plan that needs them starts on such nodes only."""
+    facts = presenter.ask("facts", "show", node)
+    return bool(facts.get("facts", facts).get("precast_agent", {}).get("allow_exec"))
 
 
 def make_healthy(presenter: Presenter, node: str) -> None:

@@ -79,6 +79,14 @@ class Fleet:
             assert time.monotonic() < end_s, answer
         return answer
 
+    def until_true(self, is_so: Callable[[], bool]) -> bool:
+        """Wait until something is so; False at the deadline."""
+        end_s = time.monotonic() + DEADLINE_S
+        while not is_so():
+            if time.monotonic() > end_s:
+                return False
+        return True
+
     def until_ended(self, run: str) -> Any:
         return self.until(run, lambda view: view["ended_at"] is not None)
 

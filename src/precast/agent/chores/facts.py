@@ -65,7 +65,14 @@ class FactsChore:
                     await self._woken.wait()
 
     def _is_wanted(self) -> bool:
-        return self._woken.is_set() or (not self._has_failed and self._orders.is_pending())
+        if self._woken.is_set():
+            return True
+        return not self._has_failed and (self._orders.is_pending() or self._has_other_consent())
+
+    def _has_other_consent(self) -> bool:
+        """Whether the facts that were collected last say otherwise than the settings whether commands are allowed."""
+        last = self._store.read_note(FactsNote)
+        return last is not None and last.allows_commands != self.settings.allow_exec
 
     def _last_collected_at(self) -> datetime | None:
         last = self._store.read_note(FactsNote)

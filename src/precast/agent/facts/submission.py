@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from precast.agent import issues
+from precast.agent.facts import consent
 from precast.agent.facts.collection import Collection
 from precast.agent.facts.machine import Facts
 from precast.agent.facts.volatile import is_volatile
@@ -43,7 +44,7 @@ def spool_facts(store: LocalStore, records: Spool, collected: Collection) -> boo
     is_whole = store.session_state().facts_digest != body.digest
     sent = msgspec.json.encode(body if is_whole else body.without_stable())
     records.put(FACTS, sent, Importance.ROUTINE, supersedes=True)
-    store.write_note(FactsNote(store.clock.now(), body.digest, len(collected.warnings)))
+    store.write_note(_describe(store, body.digest, collected))
     return is_whole
 
 
@@ -53,7 +54,12 @@ def note_sent(store: LocalStore, records: Spool, collected: Collection) -> None:
     digest = digests.of_value(stable)
     records.withdraw(FACTS)
     store.set_facts_digest(digest)
-    store.write_note(FactsNote(store.clock.now(), digest, len(collected.warnings)))
+    store.write_note(_describe(store, digest, collected))
+
+
+def _describe(store: LocalStore, digest: str, collected: Collection) -> FactsNote:
+    is_allowed = consent.allows_commands(collected.facts)
+    return FactsNote(store.clock.now(), digest, len(collected.warnings), is_allowed)
 
 
 def split_facts(facts: Facts) -> tuple[Facts, Facts]:

@@ -51,6 +51,7 @@ class FactsNote(msgspec.Struct, frozen=True):
     collected_at: datetime
     digest: str
     warnings: int
+    allows_commands: bool = False  # as these facts say
 
 
 class RunNote(msgspec.Struct, frozen=True):

@@ -288,7 +288,7 @@ def _refresh_facts(args: argparse.Namespace, settings: AgentSettings) -> int:
 
 def _collect(args: argparse.Namespace, settings: AgentSettings) -> "Collection":
     from precast.agent.catalog.enforcement import trusts_code
-    from precast.agent.facts import external, plugins
+    from precast.agent.facts import consent, external, plugins
     from precast.agent.facts.collection import Collector, all_sources
     from precast.cli.facts.facts import machine_at
 
@@ -298,7 +298,7 @@ def _collect(args: argparse.Namespace, settings: AgentSettings) -> "Collection":
         [str(path) for path in settings.plugins] or plugins.DIRECTORIES,
         lambda: trusts_code(args.root, datetime.now(UTC), is_noop_configured=settings.noop),
     )
-    collected = Collector(sources).collect()
+    collected = Collector([*sources, consent.source(settings)]).collect()
     for warning in collected.warnings:
         print(f"precast: warning: {visible(warning.message)} [{warning.code}]", file=sys.stderr)
     return collected

@@ -110,3 +110,9 @@ NO_DATA = Issue(
     "the run {run} has no data of {node}",
     "name a node of the run: precast plan status {run}",
 )
+NO_CONSENT = Issue(
+    "PLAN-120",
+    Kind.INPUT,
+    "{count} nodes allow no commands, which the plan would run there, the first: {task} on {node}",
+    "set allow_exec = true in the agent's configuration of these nodes, or leave the tasks out; then: precast facts collect {node}",
+)

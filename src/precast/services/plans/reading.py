@@ -1,12 +1,14 @@
 """Shows runs of plans, their instances and changes. A token for some environments sees the runs of these."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from precast.services.jobs.requests import PLAN
-from precast.services.jobs.service import CHANGES, LISTED, MAX_WAIT_S, is_id
+from precast.services.jobs.service import CHANGES as STEPS
+from precast.services.jobs.service import LISTED, MAX_WAIT_S, is_id
 from precast.services.jobs.views import view_output
 from precast.services.plans import issues
 from precast.services.plans.pinned import PinnedPlan, decode_pinned
@@ -24,6 +26,11 @@ from precast.wire.jobs.views import OutputView
 from precast.wire.plans.bodies import InstanceView, PlanChanges, PlanDocument, PlanRunBrief, PlanRunView
 
 MAX_FAILURES = 50
+CHANGES = 2_000
+# A view of a run counts all its tasks on nodes, so whoever follows a large run gets its changes in larger portions: the pause before each
+# grows with the number of changes so far, and with that the number of what is counted.
+PAUSE_PER_CHANGE_S = 10e-6
+MAX_PAUSE_S = 1.0
 
 
 class PlanReading:
@@ -64,17 +71,27 @@ class PlanReading:
         until_s = clock.monotonic_s() + min(max(wait_s, 0.0), MAX_WAIT_S)
         with self._database.wakeups.subscribe(CHANGED_PREFIX + run[:64]) as sleeper:
             while True:
-                changes = await self._database.read(self._list_changes, run, after, with_output, environments)
+                job = await self._database.read(self._find_job, run, environments)
+                is_due = job.ended_at is not None or job.changes > after
                 left_s = until_s - clock.monotonic_s()
-                if changes.changes or changes.run.run.is_over or left_s <= 0:
-                    return changes
+                if is_due or left_s <= 0:
+                    await asyncio.sleep(_find_pause_s(job, after, left_s))
+                    page = await self._database.read(self._list_changes, run, after, with_output, environments)
+                    if page.changes or page.run.run.is_over or left_s <= 0:
+                        return page
+                    after = page.after
                 await sleeper.wait(left_s)
 
-    def find(self, run: str, environments: Sequence[str]) -> Transaction[tuple[JobRow, PlanRunRow, PinnedPlan]]:
-        """A run and what it has pinned. Raises NotFoundError PLAN-115."""
+    def _find_job(self, run: str, environments: Sequence[str]) -> Transaction[JobRow]:
+        """Raises NotFoundError PLAN-115."""
         job = (yield from self._jobs.find(run)) if is_id(run) else None
         if job is None or job.kind != PLAN or (environments and job.environment not in environments):
             raise issues.NOT_A_PLAN.error(run=run[:80])
+        return job
+
+    def find(self, run: str, environments: Sequence[str]) -> Transaction[tuple[JobRow, PlanRunRow, PinnedPlan]]:
+        """A run and what it has pinned. Raises NotFoundError PLAN-115."""
+        job = yield from self._find_job(run, environments)
         row = yield from self._runs.find(run)
         assert row is not None, "a run is pinned in the transaction that creates its job"
         return job, row, decode_pinned(row.document)
@@ -102,7 +119,7 @@ class PlanReading:
         self, run: str, node: str, task: int, environments: Sequence[str]
     ) -> Transaction[list[InstanceView]]:
         _, _, pinned = yield from self.find(run, environments)
-        steps = yield from self._attempts.list_steps(run, node, min(task, MAX_TASK), CHANGES)
+        steps = yield from self._attempts.list_steps(run, node, min(task, MAX_TASK), STEPS)
         return [view_instance(pinned.plan.tasks, step) for step in steps]
 
     def _list_changes(
@@ -128,3 +145,10 @@ class PlanReading:
         if body is None:
             raise issues.NO_DATA.error(run=run, node=node[:80])
         return body
+
+
+def _find_pause_s(job: JobRow, after: int, left_s: float) -> float:
+    """How long to collect changes before they are read. Whoever has none yet, or is a page behind, gets them at once."""
+    if not after or job.ended_at is not None or job.changes - after >= CHANGES:
+        return 0.0
+    return max(0.0, min(job.changes * PAUSE_PER_CHANGE_S, MAX_PAUSE_S, left_s))

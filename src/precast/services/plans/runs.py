@@ -148,7 +148,7 @@ class PlanStarter:
         instances: Iterable[Instances],
         sealed: SealedPrograms,
     ) -> Transaction[None]:
-        """Add an attempt for each of these steps."""
+        """Add an attempt for each of these steps. Those of the first round are no changes: a large run would begin with as many."""
         attempts = [
             NewAttempt(
                 group.task,
@@ -157,6 +157,7 @@ class PlanStarter:
                 0,
                 seal=sealed.seals.get((group.task, node)),
                 allowed_s=pinned.plan.tasks[group.task - 1].timeout_s + EXEC_GRACE_S,
+                is_known=n == 1,
             )
             for group in instances
             for place, node in enumerate(group.nodes)

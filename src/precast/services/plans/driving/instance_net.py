@@ -4,7 +4,7 @@ A task whose failure does not matter (`fail_on_error: false`), and one that is s
 though it had succeeded.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from precast.plans.execution import PlanExecution
 from precast.plans.model import Expansion, InstanceKey, PlanTask
@@ -56,13 +56,15 @@ class InstanceNet:
         approved: Iterable[int],
         *,
         is_going: bool,
+        skipped: Container[InstanceKey] = (),
     ) -> None:
         tasks: Sequence[PlanTask] = expansion.plan.tasks
         self._tasks = tasks
         statuses = {
             InstanceKey(step.task, step.node): find_status(step, tasks[step.task - 1], round_) for step in steps
         }
-        self._execution = PlanExecution(expansion, statuses, PlanLimits(at_once), approved, is_going=is_going)
+        limits = PlanLimits(at_once)
+        self._execution = PlanExecution(expansion, statuses, limits, approved, is_going=is_going, skipped=skipped)
 
     def start_next(self) -> StepKey | None:
         key = self._execution.start_next()

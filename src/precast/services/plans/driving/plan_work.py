@@ -93,7 +93,9 @@ class PlanWork:
             number for number, task in enumerate(self._tasks, start=1) if task.is_always
         }
         is_going = job.state == states.GOING
-        self.net = InstanceNet(expansion, steps, job.round, request.at_once, approved, is_going=is_going)
+        self.net = InstanceNet(
+            expansion, steps, job.round, request.at_once, approved, is_going=is_going, skipped=self._skipped
+        )
 
     async def refresh(self) -> None:
         if self._gates <= self._approved:

@@ -4,7 +4,6 @@ A run pins their versions. What is not staged yet for an entry point is requeste
 compiler service may be busy or away.
 """
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from precast.base.errors import PrecastError
 from precast.plans.model import PlanProblem
 from precast.services.compile.entry_points import EntryCatalog, EntryPoints
 from precast.services.plans import issues
+from precast.store.catalogs.entries import DECIDED_TOPIC
 from precast.store.catalogs.entry_holds import EntryPin
 from precast.store.catalogs.released import SERVED_LOOKUP
 from precast.store.engine.database import Database
@@ -22,7 +22,8 @@ from precast.wire.jobs.programs import CatalogWork, CleanTest, ManifestWork, Tas
 
 # How long a start waits for catalogs of entry points.
 WAIT_S = 120.0
-POLL_S = 0.25
+# What is decided wakes the wait; a wake-up that gets lost costs so long.
+LOOK_S = 2.0
 # Nodes whose entry points are wanted in one transaction.
 PAGE = 200
 
@@ -101,20 +102,33 @@ class CatalogPins:
         """Request catalogs, and wait until there is one, or an error, for each; after `WAIT_S` return those that there are."""
         clock = self._database.clock
         until_s = clock.monotonic_s() + WAIT_S
-        by_entry: dict[str, list[str]] = defaultdict(list)
-        for node, entry in wanted:
-            by_entry[entry].append(node)
-        for entry, nodes in sorted(by_entry.items()):
-            for start in range(0, len(nodes), PAGE):
-                page = nodes[start : start + PAGE]
-                await self._database.write(self._entries.want, page, [entry], clock.now())
-        while True:
-            found: dict[tuple[str, str], EntryCatalog] = {}
-            for entry, nodes in sorted(by_entry.items()):
-                found |= await self._database.read(self._entries.find_entries, nodes, [entry])
-            if len(found) == len(wanted) or clock.monotonic_s() >= until_s:
-                return found
-            await asyncio.sleep(POLL_S)
+        groups = _group_by_entries(wanted)
+        with self._database.wakeups.subscribe(DECIDED_TOPIC) as sleeper:
+            for nodes, entries in groups:
+                await self._database.write(self._entries.want, nodes, entries, clock.now())
+            while True:
+                found: dict[tuple[str, str], EntryCatalog] = {}
+                for nodes, entries in groups:
+                    found |= await self._database.read(self._entries.find_entries, nodes, entries)
+                left_s = until_s - clock.monotonic_s()
+                if len(found) == len(wanted) or left_s <= 0:
+                    return found
+                await sleeper.wait(min(left_s, LOOK_S))
+
+
+def _group_by_entries(wanted: Sequence[tuple[str, str]]) -> list[tuple[list[str], list[str]]]:
+    """Pages of nodes that need the same entry points, with these."""
+    by_node: dict[str, list[str]] = defaultdict(list)
+    for node, entry in wanted:
+        by_node[node].append(entry)
+    by_entries: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for node, entries in sorted(by_node.items()):
+        by_entries[tuple(sorted(entries))].append(node)
+    return [
+        (nodes[start : start + PAGE], list(entries))
+        for entries, nodes in by_entries.items()
+        for start in range(0, len(nodes), PAGE)
+    ]
 
 
 def find_needs(programs: Sequence[ProgramRow]) -> CatalogNeeds:

@@ -6,7 +6,7 @@ compiler service compiles ahead.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -132,6 +132,7 @@ class PlanPreparation:
         built = await asyncio.to_thread(build_programs, plan, found.nodes, instances, evaluated, left_out, values)
         skipped = [*answer.not_chosen, *evaluated.skipped, *built.skipped]
         errors = [*evaluated.errors, *built.errors, *_require_master(plan, found.nodes, request.master)]
+        errors += _require_consent(plan, built.commands, found.data)
         pins = await self._catalogs.find(built.programs, wait=is_start and not errors)
         errors += pins.errors
         pinned = PinnedPlan(
@@ -184,4 +185,21 @@ def _require_master(plan: Plan, nodes: Sequence[PlanNode], master: str) -> list[
     if master or not wanting:
         return []
     error = issues.NO_MASTER.error(tasks=", ".join(wanting[:5]))
+    return [PlanProblem(None, error.code, error.message, error.hint)]
+
+
+def _require_consent(
+    plan: Plan, commands: Sequence[ProgramRow], data: Mapping[str, dict[str, Any]]
+) -> list[PlanProblem]:
+    """Nodes whose facts say that they allow no commands would refuse; nodes that say nothing are not known to."""
+    refusing: dict[str, str] = {}
+    for row in commands:
+        for node in row.nodes:
+            said = data[node]["facts"].get("precast_agent")
+            if isinstance(said, dict) and said.get("allow_exec") is False:
+                refusing.setdefault(node, plan.tasks[row.task - 1].id)
+    if not refusing:
+        return []
+    node, task = min(refusing.items())
+    error = issues.NO_CONSENT.error(count=len(refusing), task=task, node=node)
     return [PlanProblem(None, error.code, error.message, error.hint)]

@@ -11,9 +11,10 @@ from precast.plans import issues
 from precast.wire.query.automata import StepMeter, TooManySteps
 from precast.wire.query.patterns import BadPattern, Pattern
 
-# What all expressions of a plan may cost together: about a second of work. Plans with hundreds of tasks need a hundredth of it.
+# What all expressions of a plan may cost together: some seconds of work. Plans with hundreds of tasks need a hundredth of it.
 MAX_EXPRESSIONS = 500
 MAX_STEPS = 2_500_000
+MAX_TESTS = 2_000_000
 # Comparing a name with all others takes milliseconds.
 MAX_SUGGESTIONS = 200
 
@@ -38,6 +39,7 @@ class NameMatcher:
 
     def __init__(self) -> None:
         self._meter = StepMeter(MAX_STEPS)
+        self._tests_left = MAX_TESTS
         self._tests: dict[str, Callable[[str], bool]] = {}
         self._suggestions_left = MAX_SUGGESTIONS
 
@@ -46,6 +48,9 @@ class NameMatcher:
         if not is_expression(wanted):
             return [wanted] if wanted in names else []
         test = self._test(wanted)
+        self._tests_left -= len(names)
+        if self._tests_left < 0:
+            raise issues.EXPENSIVE_PATTERNS.error(pattern=wanted)
         try:
             return [name for name in names if test(name)]
         except TooManySteps:

@@ -64,3 +64,12 @@ def test_patterns_beyond_the_limit_of_one_plan_are_refused() -> None:
     with pytest.raises(InputError) as caught:
         matcher.find("/one more/", NAMES)
     assert issues.EXPENSIVE_PATTERNS.matches(caught.value)
+
+
+def test_pattern_that_is_tried_on_too_many_names_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names_module, "MAX_TESTS", 2 * len(NAMES))
+    matcher = NameMatcher()
+    assert matcher.find("/ci/", NAMES) == matcher.find("/c.n/", NAMES) == ["cinder"]
+    with pytest.raises(InputError) as caught:
+        matcher.find("/x/", NAMES)
+    assert issues.EXPENSIVE_PATTERNS.matches(caught.value)

@@ -25,6 +25,8 @@ from precast.plans.model import ComputedResult, CrossDependency, PlacedDependenc
 from precast.plans.names import is_expression
 
 SELF = ("self",)
+# How many waits of instances for others, or for sets of others, a plan may have: some 60 bytes each.
+MAX_WAITS = 5_000_000
 
 
 class Reference(NamedTuple):
@@ -41,7 +43,10 @@ class Reference(NamedTuple):
 def find_dependencies(
     plan: Plan, placement: Placement, warnings: list[PlanProblem], computed: Iterable[ComputedResult] = ()
 ) -> list[PlacedDependency]:
-    """All dependencies, in the order of the tasks that declare them. Raises InputError PLAN-030 or PLAN-031 for a pattern."""
+    """All dependencies, in the order of the tasks that declare them.
+
+    Raises InputError PLAN-030 or PLAN-031 for a pattern, LimitedError PLAN-034 for too many waits.
+    """
     finder = _Finder(plan, placement, warnings)
     results: dict[int, list[ComputedResult]] = defaultdict(list)
     for result in computed:
@@ -80,6 +85,8 @@ class _Finder:
         self._placement, self._warnings = placement, warnings
         self._is_stage = [is_stage(task) for task in plan.tasks]
         self._groups = {group.id for group in plan.groups}
+        self._found: dict[str, list[int]] = {}
+        self._waits = 0
 
     def find(self, number: int, task: PlanTask, computed: Iterable[ComputedResult]) -> Iterator[PlacedDependency]:
         nodes = self._placement.nodes_of(number)
@@ -105,17 +112,20 @@ class _Finder:
             if own and meant:
                 pair = (number, other, own, meant) if reference.comes_before else (other, number, meant, own)
                 is_any = reference.is_any and len(pair[3]) > 1
+                self._count(len(own) + (0 if is_local else len(meant)))
                 yield PlacedDependency(*pair, is_local, is_any, reference.field, number)
 
     def _match(self, task: PlanTask, reference: Reference) -> list[int]:
         """The numbers of the tasks that a field names; a warning if there are none."""
-        names, numbers = self._placement.names, self._placement.numbers
-        found = names.find(reference.name, numbers)
-        if not found and reference.name in self._groups:
+        names, numbers, name = self._placement.names, self._placement.numbers, reference.name
+        if name not in self._found:
+            self._found[name] = [numbers[task_id] for task_id in names.find(name, numbers)]
+        found = self._found[name]
+        if not found and name in self._groups:
             self._warn(issues.GROUP_AS_TASK, task, reference)
         elif not found and reference.field != "inputs":
-            self._warn(issues.UNKNOWN_DEPENDENCY, task, reference, guess=names.suggest(reference.name, numbers))
-        return [numbers[name] for name in found]
+            self._warn(issues.UNKNOWN_DEPENDENCY, task, reference, guess=names.suggest(name, numbers))
+        return found
 
     def _place(
         self, reference: Reference, number: int, own: frozenset[str], other: int
@@ -131,6 +141,12 @@ class _Finder:
             return both, both, True
         meant = roles.share(of_other & (ON_SYNC_NODE if reference.role is None else roles.resolve(reference.role)))
         return (roles.share(own - meant) if number == other else own), meant, False
+
+    def _count(self, waits: int) -> None:
+        """Count waits, so that a plan of few lines cannot fill the memory. Raises LimitedError PLAN-034."""
+        self._waits += waits
+        if self._waits > MAX_WAITS:
+            raise issues.TOO_MANY_INSTANCES.error(count=self._waits, what="waits of tasks for others", limit=MAX_WAITS)
 
     def _warn(self, issue: Issue, task: PlanTask, reference: Reference, **values: object) -> None:
         problem = make_problem(issue, task.at, task=task.id, field=reference.field, name=reference.name, **values)

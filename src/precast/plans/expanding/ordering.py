@@ -8,7 +8,7 @@ the set but one member fail could otherwise wait for an instance that waits for 
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
-from precast.net.analysis.cycles import shortest_cycles
+from precast.net.analysis.cycles import cyclic_components, shortest_cycles
 from precast.plans.expanding.wiring import Wiring
 
 
@@ -65,5 +65,6 @@ def find_cycle(wiring: Wiring, ordered: Sequence[int]) -> list[int]:
         graph[number] = [*wiring.needs[number], *sets]
         for of in sets:
             graph.setdefault(of, wiring.sets[of - first_set])
-    cycle = min(shortest_cycles(graph), key=len)
+    component = min(cyclic_components(graph), key=len)
+    (cycle,) = shortest_cycles({number: graph[number] for number in component})
     return [number for number in cycle if number < first_set]

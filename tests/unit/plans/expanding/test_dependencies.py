@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from precast.base.errors import InputError
+from precast.base.errors import InputError, LimitedError
 from precast.plans import issues
+from precast.plans.expanding import dependencies as dependencies_module
 from precast.plans.expansion import expand
 from precast.plans.model import (
     SYNC_NODE,
@@ -250,3 +251,11 @@ def test_dependencies_between_many_nodes_are_stored_once() -> None:
     sets = [instance.needs_any[0] for instance in expansion.instances if instance.key.task == 3]
     assert len({id(members) for members in sets}) == 1
     assert all(instance.key.node != SYNC_NODE for instance in expansion.instances)
+
+
+def test_plan_in_which_too_much_waits_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dependencies_module, "MAX_WAITS", 20)
+    tasks = [run(f"t{number}", "*", requires=("/t0/", "/t1/")) for number in range(5)]
+    with pytest.raises(LimitedError) as caught:
+        expand(plan_of(*tasks), NODES)
+    assert str(caught.value) == "the plan has 21 waits of tasks for others, more than the limit of 20"

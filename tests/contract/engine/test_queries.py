@@ -225,6 +225,7 @@ async def fill(database: Database) -> None:
         for name in ("a", "b", "c"):
             yield streams.NUMBER(stream=name, count=3000)
             yield streams.APPEND.many({"stream": name, "number": n, "body": b"x", "now": n} for n in range(1, 3001))
+        yield streams.NUMBER.many({"stream": f"stream{n}", "count": 1} for n in range(2000))
         yield Query("test.analyze", "ANALYZE")()
 
     await database.write(insert)

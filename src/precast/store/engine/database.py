@@ -66,6 +66,11 @@ class Database:
         value: T = await self.engine.read(partial(transaction, *args, **kwargs))
         return value
 
+    async def read_item(self, batch: BatchTransaction[Item, T], item: Item) -> T:
+        """As `read`, batched with the items that other callers read at the same time. Such a transaction raises nothing."""
+        value: T = await self._shared_reads.read(batch, item)
+        return value
+
     def write_item(self, batch: BatchTransaction[Item, T], item: Item, completion: Completion[T]) -> None:
         """As `write`, batched with the items that other callers write at the same time, so that few statements store many items.
 

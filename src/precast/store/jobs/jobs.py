@@ -16,10 +16,12 @@ from precast.store.engine.database import Database
 from precast.store.engine.query import Row, Transaction, Wake, json_list
 from precast.store.jobs import queries as queries
 
-# Topics: a job has to be driven and nobody drives it; a node of the job (prefix + id) answered; the job has new changes for viewers.
+# Topics: a job has to be driven and nobody drives it; a node of the job (prefix + id) answered; the job has new changes for viewers;
+# it has ended.
 DUE_TOPIC = "job-due"
 MOVED_PREFIX = "job-moved."
 CHANGED_PREFIX = "job-changed."
+ENDED_PREFIX = "job-ended."
 
 
 # Deletes what another table has of a job.
@@ -181,6 +183,8 @@ class Jobs:
             job=job, state=state, last=changes, ended_at=None if ended_at is None else to_micros(ended_at)
         )
         yield Wake(CHANGED_PREFIX + job)
+        if ended_at is not None:
+            yield Wake(ENDED_PREFIX + job)
 
     # Deleting
 

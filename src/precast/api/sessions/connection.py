@@ -72,7 +72,9 @@ class Connection:
         "_budget",
         "_budgeted_bytes",
         "_close_task",
+        "_confirmed",
         "_has_unread",
+        "_is_batched",
         "_is_detached",
         "_is_pushing",
         "_is_storing",
@@ -128,10 +130,12 @@ class Connection:
         self.last_heard_s = time.monotonic()
         self.is_paused = False  # the server does not read from the node, because the receive budget is used up
         self.sent = self.confirmed = received
+        self._confirmed = 0  # records up to this number are confirmed, and to be deleted with the next batch
         self._trimmed = 0  # records up to this number are confirmed and deleted
         self._pending: list[Record] = []
         self._pending_bytes = 0
-        self._is_storing = False  # from the first pending record until the reply is written
+        self._is_batched = False  # it is in the batch of connections that have something to store
+        self._is_storing = False  # until the reply is written
         self._is_detached = False
         self._storing_bytes = 0
         self._reply_task: asyncio.Task[None] | None = None  # sends a reply while writing is paused
@@ -249,7 +253,11 @@ class Connection:
         self._pending.append(record)
         self._pending_bytes += size_bytes
         if not self._is_storing:
-            self._is_storing = True
+            self._join_batch()
+
+    def _join_batch(self) -> None:
+        if not self._is_batched:
+            self._is_batched = True
             self._batch.add(self)
 
     @property
@@ -284,8 +292,8 @@ class Connection:
 
     def _confirm(self, through: int) -> None:
         if self.confirmed < through <= self.sent:
-            self.confirmed = through
-            self._orders.confirm(self.node.name, through, _Confirmation(self))
+            self.confirmed = self._confirmed = through
+            self._join_batch()
 
     def note_trimmed(self, through: int) -> None:
         """Records up to this number are deleted."""
@@ -322,9 +330,17 @@ class Connection:
             self._is_pushing = False
 
     def store(self) -> None:
-        """Submit the pending records; `set_result` or `set_exception` is called when they are stored. A failure ends the connection."""
-        if self._is_detached:
+        """Submit the pending records; `set_result` or `set_exception` is called when they are stored. A failure ends the connection.
+
+        What the node has confirmed is deleted in the same batch, even if the connection has ended.
+        """
+        self._is_batched = False
+        if self._confirmed:
+            self._orders.confirm(self.node.name, self._confirmed, _Confirmation(self))
+            self._confirmed = 0
+        if self._is_detached or self._is_storing or not self._pending:
             return
+        self._is_storing = True
         records, self._storing_bytes = self._pending, self._pending_bytes
         self._pending, self._pending_bytes = [], 0
         self._signal_space()
@@ -400,10 +416,9 @@ class Connection:
             self._store_next()
 
     def _store_next(self) -> None:
+        self._is_storing = False
         if self._pending:
-            self._batch.add(self)
-        else:
-            self._is_storing = False
+            self._join_batch()
 
     def _signal_space(self) -> None:
         if self._space_freed is not None:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from precast.base import canonical
-from precast.store.engine.completion import Completion
+from precast.store.engine.interface import Completion
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
 from precast.store.identity.certificates import NodeCertificates

@@ -6,9 +6,8 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 from precast.base.clock import Clock
-from precast.store.engine.completion import Completion
 from precast.store.engine.group_commit import GroupCommit
-from precast.store.engine.interface import BatchTransaction, Engine
+from precast.store.engine.interface import BatchTransaction, Completion, Engine
 from precast.store.engine.lookup import Lookup
 from precast.store.engine.query import Dialect, Rows, Statement, Transaction
 from precast.store.engine.shared_reads import SharedReads

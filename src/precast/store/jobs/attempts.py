@@ -238,7 +238,7 @@ class Attempts:
         rows = yield queries.GIVE_TURN(**key._asdict(), due_at=to_micros(due_at), now=self._now())
         if not rows:
             return None
-        claim, seal = rows[0]
+        *_, claim, seal = rows[0]
         return Turn(claim, None if seal is None else bytes(seal))
 
     def take_turn_back(self, key: AttemptKey) -> Transaction[bool]:
@@ -272,7 +272,7 @@ class Attempts:
         rows = yield queries.FIND(**key._asdict())
         if not rows:
             return None
-        state, reason, ordered, due, claim, instance = rows[0]
+        *_, state, reason, ordered, due, claim, instance = rows[0]
         return ClaimedAttempt(state, reason, ordered is not None, from_optional_micros(due), claim, instance)
 
     def note_claim(self, key: AttemptKey, claim: int, instance: str) -> Transaction[None]:
@@ -286,11 +286,11 @@ class Attempts:
         return bool(rows)
 
     def find_next_claim(self, node: str) -> Transaction[tuple[AttemptKey, int] | None]:
-        """The claimed attempt that is next to change a node, with the number of its claim."""
+        """The claimed attempt that is next to change a node, with the number of its claim: that which has waited the longest."""
         rows = yield queries.NEXT_CLAIM(node=node, now=self._now())
         if not rows:
             return None
-        job, task, n, claim = rows[0]
+        _, _, job, task, n, claim = min(tuple(row) for row in rows)
         return AttemptKey(job, task, node, n), claim
 
     # Results

@@ -12,25 +12,24 @@ import msgspec
 
 from precast.base.clock import from_micros, to_micros
 from precast.store import issues
-from precast.store.engine.completion import Completion
 from precast.store.engine.database import Database
-from precast.store.engine.query import Query, Rows, Transaction, Wake, json_list
+from precast.store.engine.interface import Completion
+from precast.store.engine.query import Query, Rows, Transaction, Wake, batch, insert, json_list
 
 # When this many records are not trimmed yet, the next append is refused with STREAM-001.
 MAX_RECORDS = 100_000
 TRIM_BATCH = 1_000
 
-NUMBER = Query(
+# Reserves the next numbers and locks the row until the commit. `last` is their count.
+NUMBER = insert(
     "streams.number",
-    """
-    -- Reserves the next numbers and locks the row until the commit.
-    INSERT INTO stream (name, last, trimmed) VALUES (:stream, :count, 0)
-    ON CONFLICT (name) DO UPDATE SET last = stream.last + excluded.last
-    RETURNING last, trimmed
-    """,
+    "stream",
+    "name text, last number, trimmed number",
+    "ON CONFLICT (name) DO UPDATE SET last = stream.last + excluded.last RETURNING name, last, trimmed",
+    key=("name",),
 )
-APPEND = Query(
-    "streams.append", "INSERT INTO stream_record (stream, number, body, at) VALUES (:stream, :number, :body, :now)"
+APPEND = insert(
+    "streams.append", "stream_record", "stream text, number number, body bytes, at number", key=("stream", "number")
 )
 READ = Query(
     "streams.read",
@@ -63,7 +62,12 @@ WAITING = Query(
     """,
 )
 MADE_AT = Query("streams.made_at", "SELECT at FROM stream_record WHERE stream = :stream AND number = :number")
-STATE = Query("streams.state", "SELECT last, trimmed FROM stream WHERE name = :stream")
+STATE = batch(
+    "streams.state",
+    "name text",
+    "SELECT stream.name, last, trimmed FROM input CROSS JOIN stream WHERE stream.name = input.name",
+    key=("name",),
+)
 LOCK = Query(
     "streams.lock",
     "SELECT last, trimmed FROM stream WHERE name = :stream",
@@ -150,14 +154,12 @@ class Streams:
     def append_records(self, stream: str, bodies: Sequence[bytes]) -> Transaction[int]:
         """Append records within the caller's transaction; the number of the last one. Raises STREAM-001 if the stream is full."""
         last: int
-        ((last, trimmed),) = yield NUMBER(stream=stream, count=len(bodies))
+        ((_, last, trimmed),) = yield NUMBER(name=stream, last=len(bodies), trimmed=0)
         if last - trimmed > self._max_records:
             raise issues.STREAM_FULL.error(stream=stream, limit=self._max_records)
         now = to_micros(self._database.clock.now())
         first = last - len(bodies) + 1
-        yield APPEND.many(
-            {"stream": stream, "number": number, "body": body, "now": now} for number, body in enumerate(bodies, first)
-        )
+        yield APPEND.many_tuples([(stream, number, body, now) for number, body in enumerate(bodies, first)])
         yield Wake(topic(stream))
         return last
 
@@ -176,10 +178,10 @@ class Streams:
                 return last_read > last
             return is_restored or (yield from _is_different_record(stream, last_read, at))
 
-        state = yield STATE(stream=stream)
+        state = yield STATE(name=stream)
         # Numbers only grow and records never change, so this check is final without a lock. It nearly always ends here, without
         # waiting for a transaction that has locked the stream.
-        if state and not (yield from is_behind(*state[0])):
+        if state and not (yield from is_behind(*state[0][1:])):
             return
         yield BEGIN(stream=stream)
         ((last, trimmed),) = yield LOCK(stream=stream)
@@ -191,8 +193,8 @@ class Streams:
 
     def has_room(self, stream: str) -> Transaction[bool]:
         """Whether the stream can take another record."""
-        state = yield STATE(stream=stream)
-        return not state or state[0][0] - state[0][1] < self._max_records
+        state = yield STATE(name=stream)
+        return not state or state[0][1] - state[0][2] < self._max_records
 
     async def read(self, stream: str, after: int, limit: int = 1_000) -> StreamPage:
         """Read up to `limit` records with numbers above `after`; an unknown stream is empty."""

@@ -19,7 +19,7 @@ from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.sessions.orders import StreamRewound
 from precast.services.sessions.record_intake import RecordKind, RecordSource, StoredRecords
 from precast.services.sessions.sessions import AcceptedSession
-from precast.store.engine.completion import Completion
+from precast.store.engine.interface import Completion
 from precast.store.sessions.sessions import StreamPosition
 from precast.wire import sessions as session
 from precast.wire.sessions import Ack, Hello, Record, Resend
@@ -126,6 +126,11 @@ def connect(
     shared = SharedState(budget or ReceiveBudget(), batch or StoreBatch(), IntakeLag(time.monotonic))
     connection: Connection = untyped(socket, node, "store", accepted, 0, store, store, {}, shared, socket)
     return connection
+
+
+async def next_batch() -> None:
+    """Wait for the turn of the event loop in which the connections of the batch are stored."""
+    await asyncio.sleep(0)
 
 
 @pytest.fixture
@@ -476,10 +481,12 @@ async def test_send_window_bounds_unconfirmed_records(parts: tuple[Connection, S
     await connection.push()
     assert [sent.number for sent in socket.sent] == list(range(1, subject.WINDOW + 1))
     await connection.confirm(5)
+    await next_batch()
     assert store.confirmed == 5
     assert [sent.number for sent in socket.sent][-5:] == list(range(subject.WINDOW + 1, subject.WINDOW + 6))
     # A record that was never sent cannot be confirmed.
     await connection.confirm(10_000)
+    await next_batch()
     assert store.confirmed == 5
 
 
@@ -521,6 +528,7 @@ async def test_stream_is_read_once_for_a_push_and_not_for_its_confirmation(
     store.waiting = [record(number) for number in range(1, 4)]
     await connection.push()
     await connection.confirm(3)
+    await next_batch()
     assert ([sent.number for sent in socket.sent], store.confirmed, store.reads) == ([1, 2, 3], 3, 1)
 
 
@@ -551,6 +559,7 @@ async def test_confirmation_is_accepted_within_the_call_that_has_received_it(
     assert not connection.accept(session.encode(Ack(subject.WINDOW)))
     await connection.confirm(subject.WINDOW)
     assert connection.accept(session.encode(Ack(subject.WINDOW + 1)))
+    await next_batch()
     assert store.confirmed == subject.WINDOW + 1
 
 
@@ -562,8 +571,38 @@ async def test_confirmation_that_cannot_be_stored_ends_the_connection(
     await connection.push()
     store.fails_with = RuntimeError("a bug")
     assert connection.accept(session.encode(Ack(1)))
+    await next_batch()
     await connection.detach()
     assert socket.closed == (session.CLOSE_UNSTORED, b"internal error")
+
+
+async def test_confirmation_of_an_ended_connection_is_stored(parts: tuple[Connection, Socket, RecordStore]) -> None:
+    connection, _, store = parts
+    store.waiting = [record(1)]
+    await connection.push()
+    assert connection.accept(session.encode(Ack(1)))
+    await connection.detach()
+    await next_batch()
+    assert store.confirmed == 1
+
+
+async def test_confirmation_while_records_are_stored_does_not_store_others_beside_them(
+    parts: tuple[Connection, Socket, RecordStore],
+) -> None:
+    connection, socket, store = parts
+    store.waiting = [record(1)]
+    await connection.push()
+    store.may_store.clear()
+    assert connection.accept(session.encode(record(1)))
+    await next_batch()
+    assert connection.accept(session.encode(record(2)))
+    assert connection.accept(session.encode(Ack(1)))
+    await next_batch()
+    assert (store.confirmed, len(store.positions)) == (1, 1)
+    store.may_store.set()
+    while socket.sent[-1] != Ack(2):
+        await asyncio.sleep(0)
+    assert store.stored == [[1], [2]]
 
 
 async def test_resend_never_goes_behind_the_confirmed_records(parts: tuple[Connection, Socket, RecordStore]) -> None:

@@ -245,13 +245,14 @@ def batch(name: str, columns: str, sql: str, *, lock: str = "", key: Sequence[st
     """Make a statement for one row of input that can also handle many at once: it refers to them as the table `input`, which has these
     columns. `lock` follows on PostgreSQL."""
     kinds = _kinds(columns)
+    suffix = f" {lock}" if lock else ""
     casts = ", ".join(f"CAST(:{column} AS {kind.type})" for column, kind in kinds.items())
     head = f"WITH input ({', '.join(kinds)}) AS"
     return Query(
         name,
         f"{head} (VALUES ({_parameters(kinds)})) {sql}",
-        postgresql=f"{head} (VALUES ({casts})) {sql} {lock}",
-        columns=_columns(kinds, f"{head} (SELECT * FROM", f") {sql} {lock}"),
+        postgresql=f"{head} (VALUES ({casts})) {sql}{suffix}",
+        columns=_columns(kinds, f"{head} (SELECT * FROM", f") {sql}{suffix}"),
         key=key,
     )
 

@@ -74,6 +74,13 @@ LIST_OF_ACTION = Query(
     FROM job WHERE action = :action ORDER BY id DESC LIMIT :limit
     """,
 )
+OPEN_OF_ACTION = Query(
+    "jobs.open_of_action",
+    """
+    SELECT id, kind, body, environment, action, made_by, made_at, state, stopped_by, ended_at, nodes, round, changes
+    FROM job WHERE action = :action AND ended_at IS NULL ORDER BY id DESC
+    """,
+)
 COUNT_OPEN = Query("jobs.count_open", "SELECT count(*) FROM job WHERE ended_at IS NULL")
 OWN = Query(
     "jobs.own",
@@ -379,6 +386,13 @@ RESULTS = Query(
     """
     -- What the nodes have returned for a task, by its newest attempts that succeeded.
     SELECT node, result FROM attempt WHERE job = :job AND task = :task AND is_newest = 1 AND state = 'COMPLETED' ORDER BY node
+    """,
+)
+COUNT_LATE = Query(
+    "jobs.count_late",
+    """
+    -- Counts a change of a job that has ended, which no driver numbers any more. Locks the job, so that it does not end meanwhile.
+    UPDATE job SET changes = changes + CASE WHEN ended_at IS NULL THEN 0 ELSE 1 END WHERE id = :job RETURNING changes, ended_at
     """,
 )
 HURRY = Query(

@@ -120,6 +120,10 @@ class Jobs:
         """List the jobs that an action has started, the newest first."""
         return [_job(row) for row in (yield queries.LIST_OF_ACTION(action=action, limit=limit))]
 
+    def list_open_of_action(self, action: str) -> Transaction[list[JobRow]]:
+        """List the jobs of an action that have not ended, the newest first."""
+        return [_job(row) for row in (yield queries.OPEN_OF_ACTION(action=action))]
+
     def request_end(self, job: str, actor: str, state: str) -> Transaction[bool]:
         """Ask the driver to stop or to abort the job; False if it has ended, or was asked before."""
         rows = yield queries.ASK_TO_END(job=job, actor=actor, state=state)

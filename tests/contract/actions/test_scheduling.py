@@ -9,6 +9,8 @@ from precast.base.clock import ManualClock
 from precast.services.actions import schedule
 from precast.services.actions.scheduler import RETENTION
 from precast.services.approvals.approvals import Participant
+from precast.store.engine.query import Transaction
+from precast.store.jobs.jobs import NewJobRow
 from precast.wire.jobs.views import JobLimits
 from tests.contract.actions.action_site import ANN, BOB, FACTS, RUN, ActionSite, code_of
 
@@ -175,6 +177,21 @@ async def test_overlap_cancel_old_stops_the_earlier_job(site: ActionSite) -> Non
     first, second = await site.dues(action.id)
     assert (first.job_state, first.counts) == ("stopped", {"CANCELLED": 1})
     assert second.counts == {"QUEUED": 1}
+
+
+async def test_open_job_of_an_action_is_found_behind_many_that_have_ended(site: ActionSite) -> None:
+    action = await site.create("web1", cron=HOURLY)
+
+    def add_jobs() -> Transaction[None]:
+        for number in range(30):
+            job = NewJobRow(f"job-{number:02}", "facts", b"{}", None, action.id, "person:ann")
+            yield from site.jobs.create(job, 1)
+            if number:
+                yield from site.jobs.set_state(job.id, "done", 0, site.now)
+
+    await site.database.write(add_jobs)
+    jobs = await site.database.read(site.starter.find_open_jobs, action.id)
+    assert [job.id for job in jobs] == ["job-00"]
 
 
 async def test_broken_action_stops_no_other_and_says_why(site: ActionSite) -> None:

@@ -223,8 +223,9 @@ async def fill(database: Database) -> None:
         columns = list(table.columns)
         yield table.insert(columns).many(dict(zip(columns, row, strict=True)) for row in rows)
         for name in ("a", "b", "c"):
-            yield streams.NUMBER(stream=name, count=3000)
-            yield streams.APPEND.many({"stream": name, "number": n, "body": b"x", "now": n} for n in range(1, 3001))
+            yield streams.NUMBER(name=name, last=3000, trimmed=0)
+            yield streams.APPEND.many({"stream": name, "number": n, "body": b"x", "at": n} for n in range(1, 3001))
+        yield streams.NUMBER.many({"name": f"stream{n}", "last": 1, "trimmed": 0} for n in range(2000))
         yield Query("test.analyze", "ANALYZE")()
 
     await database.write(insert)

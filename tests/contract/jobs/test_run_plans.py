@@ -21,6 +21,8 @@ HOT = [
     queries.BEGUN_OF_NODE,
     queries.LIST_OF_ACTION,
     queries.COUNT_OPEN,
+    queries.OPEN_OF_ACTION,
+    queries.COUNT_LATE,
     queries.OWN,
     queries.OWNED,
     queries.OWNERS,

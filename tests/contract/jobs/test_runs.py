@@ -143,6 +143,7 @@ async def test_silent_node_is_given_up_in_time_and_does_not_succeed(site: JobEng
     await site.drive()
     view = await site.service.show(run)
     assert (view.state, view.reasons) == ("done", {"FAILED(lost)": 1})
+    seen = (await site.service.changes(run, 0, 0)).after
     # A later result is stored, and does not make the attempt a success.
     await site.end(run, "b")
     await site.end(run, "b", is_success=False)
@@ -150,6 +151,32 @@ async def test_silent_node_is_given_up_in_time_and_does_not_succeed(site: JobEng
     assert (late.state, late.reason, late.late) == ("FAILED", "lost", "COMPLETED")
     assert late.result is not None
     assert late.result.code == 0
+    # Whoever has seen the end of the job sees it too.
+    changes = await site.service.changes(run, seen, 0)
+    assert (changes.changes, changes.after) == ([late], seen + 1)
+    assert (await site.service.changes(run, changes.after, 0)).changes == []
+
+
+async def test_late_result_of_a_job_that_goes_on_is_numbered_by_its_driver(site: JobEngine, clock: ManualClock) -> None:
+    run = await site.start("a", "b", limits=JobLimits(take_s=100))
+    await site.drive()
+    await site.claim(run, "b")
+    clock.advance(99)
+    await site.connect("a", "b")
+    await site.claim(run, "a")
+    clock.advance(1)
+    await site.connect("a", "b")
+    await site.drive()
+    assert await site.states(run) == {"a": "PICKED_UP", "b": "FAILED(lost)"}
+    seen = (await site.service.changes(run, 0, 0)).after
+    await site.end(run, "b")
+    assert (await site.service.changes(run, seen, 0)).changes == []
+    await site.drive()
+    changes = await site.service.changes(run, seen, 0)
+    assert [(change.node, change.late) for change in changes.changes if isinstance(change, StepView)] == [
+        ("b", "COMPLETED")
+    ]
+    assert changes.after == seen + 1
 
 
 @pytest.mark.parametrize(

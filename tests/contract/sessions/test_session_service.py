@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from lab.confirmations import confirm
 from precast.base.errors import InputError, UnavailableError
 from precast.base.ids import TimeOrderedIds
 from precast.services.sessions.orders import MAX_ORDERS, OrderService, StreamRewound
@@ -312,9 +313,9 @@ async def test_order_waits_until_it_is_confirmed(site: Site) -> None:
         (1, "collect", b'{"why":"because"}'),
         (2, "collect", b'{"why":""}'),
     ]
-    await site.orders.confirm("web1", 1)
+    await confirm(site.orders, "web1", 1)
     assert [record.number for record in await site.orders.read("web1", 0, 10)] == [2]
-    await site.orders.confirm("web1", 2)
+    await confirm(site.orders, "web1", 2)
     assert await site.orders.list_nodes_with_orders() == []
 
 
@@ -342,7 +343,7 @@ async def test_orders_are_numbered_after_those_the_node_has(
     assert [record.number for record in orders] == numbers
     whys = [msgspec.json.decode(record.body)["why"] for record in orders]
     assert whys == [*(f"order {at}" for at in range(waiting)), "the last"][-len(numbers) :]
-    await site.orders.confirm("web1", numbers[-1])
+    await confirm(site.orders, "web1", numbers[-1])
     assert await site.orders.list_nodes_with_orders() == ["web2"]
     assert [record.number for record in await site.orders.read("web2", 0, 10)] == [1]
 
@@ -364,7 +365,7 @@ async def test_order_with_a_number_the_node_has_for_another_order_is_not_skipped
 async def test_connection_learns_that_the_database_was_restored(site: Site) -> None:
     for _ in range(2):
         await site.order("web1")
-    await site.orders.confirm("web1", 2)
+    await confirm(site.orders, "web1", 2)
     assert await site.orders.read("web1", 2, 10, 2) == []
     await site.database.write(site.streams.delete, "agent.web1")
     for _ in range(2):

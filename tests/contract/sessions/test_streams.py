@@ -6,6 +6,7 @@ import pytest
 
 from precast.base.errors import UnavailableError
 from precast.store.engine.database import Database
+from precast.store.engine.lockstep import in_lockstep
 from precast.store.engine.query import Query, Transaction
 from precast.store.sessions import streams as module
 from precast.store.sessions.streams import Streams, topic
@@ -127,6 +128,36 @@ async def test_full_stream_refuses_until_it_is_trimmed(database: Database) -> No
     assert caught.value.code == "STREAM-001"
     await streams.trim("a", 1)
     assert await streams.append("a", [b"y"]) == 11
+
+
+async def test_streams_in_lockstep_are_appended_to_as_one_after_the_other(streams: Streams, database: Database) -> None:
+    await streams.append("b", [b"0"])
+
+    def append() -> Transaction[list[tuple[int, bool]]]:
+        def one(name: str, bodies: list[bytes]) -> Transaction[tuple[int, bool]]:
+            last = yield from streams.append_records(name, bodies)
+            return last, (yield from streams.has_room(name))
+
+        return (
+            yield from in_lockstep(
+                [one("a", [b"1"]), one("b", [b"2", b"3"]), one("a", [b"4"]), *(one(f"s{n}", [b"5"]) for n in range(70))]
+            )
+        )
+
+    assert await database.write(append) == [(1, True), (3, True), (2, True), *[(1, True)] * 70]
+    assert [record.body for record in (await streams.read("a", 0)).records] == [b"1", b"4"]
+    assert [record.body for record in (await streams.read("b", 0)).records] == [b"0", b"2", b"3"]
+    pages = await asyncio.gather(*(streams.read(f"s{n}", 0) for n in range(70)))
+    assert [len(page.records) for page in pages] == [1] * 70
+
+
+async def test_many_streams_are_trimmed_at_once(streams: Streams, database: Database) -> None:
+    names = [f"s{n}" for n in range(30)]
+    for name in names:
+        await streams.append(name, [b"x"] * 3)
+    await asyncio.gather(*(streams.trim(name, 2) for name in [*names, "unknown", *names]))
+    pages = await asyncio.gather(*(streams.read(name, 0) for name in names))
+    assert {(page.trimmed, tuple(record.number for record in page.records)) for page in pages} == {(2, (3,))}
 
 
 async def test_append_wakes_the_streams_readers(streams: Streams, database: Database) -> None:

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from lab.ordering_server import OrderingServer
 from lab.scripted_server import ScriptedServer
 from lab.site import Site
 from precast.agent.catalog.cached_catalog import catalog_path
-from precast.agent.orders.order_queue import MAX_BEGINS
+from precast.agent.orders.order_queue import MAX_BEGINS, MAX_WAITING
 from precast.agent.state.store import LocalStore
 from precast.base import digests
 from precast.wire.jobs.orders import NOT_RUN, RUN, NotRun, RunOrder
@@ -74,7 +75,9 @@ async def carry_out_orders_while_killed(directory: Path, rounds: int, chance: ra
         server, agent = OrderingServer(), AgentProcess(root, scripted.url, "--apply-interval", "0s")
         async with server.serving(scripted):
             with agent:
-                for order in orders:
+                for posted, order in enumerate(orders):
+                    # A node that is killed all the time may fall behind, and refuses an order while too many wait.
+                    await server.until(partial(_has_room, root, posted))
                     await server.post(RUN, RunOrder(order, "noop", datetime.now(UTC) + timedelta(minutes=10)))
                     # Any time from the receipt of the order to the end of its run.
                     await asyncio.sleep(chance.uniform(0, 3))
@@ -93,6 +96,10 @@ async def carry_out_orders_while_killed(directory: Path, rounds: int, chance: ra
         f"\n{rounds} orders, each followed by a kill: {len(begun)} begins, {runs} runs to their end,"
         f" {len(interrupted)} answered as interrupted"
     )
+
+
+def _has_room(root: Path, posted: int) -> bool:
+    return posted - _states(root).count("ended") < MAX_WAITING
 
 
 def _states(root: Path) -> list[str]:

@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
+from lab.confirmations import confirm
 from lab.job_engine import ANN, LEASE_S, JobEngine
 from lab.postgres import PostgresServer
 from precast.base.clock import ManualClock
@@ -202,7 +203,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     def _send(self, node: str, report: OrderReport) -> None:
         """A node's record arrives at its server, after the confirmation of all that the node has received."""
-        self.run(self.front.orders.confirm(node, self.agents[node].state.received))
+        self.run(confirm(self.front.orders, node, self.agents[node].state.received))
         self.do(self.homes[node].report(node, report))
 
     @rule(node=nodes, most=st.integers(1, 4))

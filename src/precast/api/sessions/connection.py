@@ -72,7 +72,9 @@ class Connection:
         "_budget",
         "_budgeted_bytes",
         "_close_task",
-        "_has_news",
+        "_confirmed",
+        "_has_unread",
+        "_is_batched",
         "_is_detached",
         "_is_pushing",
         "_is_storing",
@@ -128,16 +130,18 @@ class Connection:
         self.last_heard_s = time.monotonic()
         self.is_paused = False  # the server does not read from the node, because the receive budget is used up
         self.sent = self.confirmed = received
+        self._confirmed = 0  # records up to this number are confirmed, and to be deleted with the next batch
         self._trimmed = 0  # records up to this number are confirmed and deleted
         self._pending: list[Record] = []
         self._pending_bytes = 0
-        self._is_storing = False  # from the first pending record until the reply is written
+        self._is_batched = False  # it is in the batch of connections that have something to store
+        self._is_storing = False  # until the reply is written
         self._is_detached = False
         self._storing_bytes = 0
         self._reply_task: asyncio.Task[None] | None = None  # sends a reply while writing is paused
         self._close_task: asyncio.Task[None] | None = None
         self._is_pushing = False
-        self._has_news = False  # the stream may have records that the push under way has not read
+        self._has_unread = False  # the stream may have records that were not read
         self._space_freed: asyncio.Event | None = None
         self._next_allowed_s = self.last_heard_s
 
@@ -204,21 +208,27 @@ class Connection:
         self._budgeted_bytes -= size_bytes
         self._budget.release(size_bytes)
 
-    def accept_record(self, data: bytes) -> bool:
-        """Accept a record within the call that has received it, if that needs no waiting. False leaves the message to the handler."""
+    def accept(self, data: bytes) -> bool:
+        """Accept a message within the call that has received it, if that needs no waiting. False leaves the message to the handler."""
         if self._is_detached or self._budget.is_full or (self._pending and self._is_full):
             return False
         try:
-            record = session.decode_from_node(data)
+            message = session.decode_from_node(data)
         except (ValueError, RecursionError):
             return False
         now_s = time.monotonic()
-        if type(record) is not Record or self._next_allowed_s > now_s + BURST_S:
+        if self._next_allowed_s > now_s + BURST_S:
+            return False
+        if type(message) is Record:
+            size_bytes = len(memoryview(message.body))
+            self._charge(now_s, size_bytes)
+            self._enqueue(message, size_bytes)
+        elif type(message) is Ack and not self._has_unread:
+            self._charge(now_s, 0)
+            self._confirm(message.through)
+        else:
             return False
         self.last_heard_s = now_s
-        size_bytes = len(memoryview(record.body))
-        self._charge(now_s, size_bytes)
-        self._enqueue(record, size_bytes)
         return True
 
     async def receive(self, record: Record) -> None:
@@ -243,7 +253,11 @@ class Connection:
         self._pending.append(record)
         self._pending_bytes += size_bytes
         if not self._is_storing:
-            self._is_storing = True
+            self._join_batch()
+
+    def _join_batch(self) -> None:
+        if not self._is_batched:
+            self._is_batched = True
             self._batch.add(self)
 
     @property
@@ -271,14 +285,19 @@ class Connection:
         return self._next_allowed_s - now_s - BURST_S
 
     async def confirm(self, through: int) -> None:
-        """Handle the node's acknowledgement: it has stored the records up to this number."""
+        """Handle the node's acknowledgement: it has stored the records up to this number. That may open the send window for others."""
+        self._confirm(through)
+        if self._has_unread:
+            await self.push()
+
+    def _confirm(self, through: int) -> None:
         if self.confirmed < through <= self.sent:
-            was_full = self.sent - self.confirmed >= WINDOW
-            self.confirmed = through
-            await self._orders.confirm(self.node.name, through)
-            self._trimmed = through
-            if was_full:
-                await self.push()
+            self.confirmed = self._confirmed = through
+            self._join_batch()
+
+    def note_trimmed(self, through: int) -> None:
+        """Records up to this number are deleted."""
+        self._trimmed = max(self._trimmed, through)
 
     async def resend(self, after: int) -> None:
         """Send the records after this number again, because the node has not received them."""
@@ -286,22 +305,22 @@ class Connection:
         await self.push()
 
     async def push(self) -> None:
-        """Send the node's pending records, as far as the send window allows."""
-        self._has_news = True
+        """Send the node's pending records, as far as the send window allows. A push that is under way reads again for this one."""
+        self._has_unread = True
         if self._is_pushing:
-            return  # the push under way reads once more
+            return
         self._is_pushing = True
         try:
-            while self._has_news and (window := WINDOW - (self.sent - self.confirmed)) > 0:
+            while self._has_unread and (window := WINDOW - (self.sent - self.confirmed)) > 0:
                 after = self.sent
-                self._has_news = False
+                self._has_unread = False
                 records = await self._orders.read(self.node.name, after, window, self._trimmed)
+                self._has_unread = self._has_unread or len(records) == window
                 for record in records:
                     if self.sent != after:
                         break  # meanwhile the node has asked for earlier records
                     self.sent = after = record.number
                     await self.send(record)
-                self._has_news = self._has_news or len(records) == window
         except StreamRewound:
             log.warning(
                 "the order stream of %s was restored to an earlier state; the node has to reconnect", self.node.name
@@ -311,9 +330,17 @@ class Connection:
             self._is_pushing = False
 
     def store(self) -> None:
-        """Submit the pending records; `set_result` or `set_exception` is called when they are stored. A failure ends the connection."""
-        if self._is_detached:
+        """Submit the pending records; `set_result` or `set_exception` is called when they are stored. A failure ends the connection.
+
+        What the node has confirmed is deleted in the same batch, even if the connection has ended.
+        """
+        self._is_batched = False
+        if self._confirmed:
+            self._orders.confirm(self.node.name, self._confirmed, _Confirmation(self))
+            self._confirmed = 0
+        if self._is_detached or self._is_storing or not self._pending:
             return
+        self._is_storing = True
         records, self._storing_bytes = self._pending, self._pending_bytes
         self._pending, self._pending_bytes = [], 0
         self._signal_space()
@@ -321,7 +348,7 @@ class Connection:
         try:
             self._records.submit(RecordSource(self._stream, self.epoch, self._position), records, self._kinds, self)
         except Exception as error:  # noqa: BLE001 - the boundary
-            self._fail(error)
+            self.fail(error)
 
     def done(self) -> bool:
         """Whether the result of the current write is no longer needed."""
@@ -339,14 +366,14 @@ class Connection:
     def set_exception(self, error: BaseException) -> None:
         """End the connection: the records are not stored."""
         self._free_stored()
-        self._fail(error)
+        self.fail(error)
 
     def _free_stored(self) -> None:
         self._lag.commit(self)
         self._free_budget(self._storing_bytes)
         self._storing_bytes = 0
 
-    def _fail(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
         """End the connection because records could not be stored or acknowledged; the node sends them again."""
         if isinstance(error, PrecastError):
             log.warning("records of %s are not stored: %s", self.node.name, error)
@@ -370,7 +397,7 @@ class Connection:
         except ConnectionError:
             self.end(session.CLOSE_SILENT, "the node does not read")
         except Exception as error:  # noqa: BLE001 - the boundary
-            self._fail(error)
+            self.fail(error)
         else:
             if messages:
                 self._reply_task = asyncio.create_task(
@@ -384,17 +411,35 @@ class Connection:
             for message in messages:
                 await self.send(message)
         except Exception as error:  # noqa: BLE001 - the same boundary
-            self._fail(error)
+            self.fail(error)
         else:
             self._store_next()
 
     def _store_next(self) -> None:
+        self._is_storing = False
         if self._pending:
-            self._batch.add(self)
-        else:
-            self._is_storing = False
+            self._join_batch()
 
     def _signal_space(self) -> None:
         if self._space_freed is not None:
             self._space_freed.set()
             self._space_freed = None
+
+
+class _Confirmation:
+    """The `Completion` of the deletion of records that a node has confirmed."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def done(self) -> bool:
+        """Never: the records are deleted even if the connection has ended."""
+        return False
+
+    def set_result(self, through: int) -> None:
+        self._connection.note_trimmed(through)
+
+    def set_exception(self, error: BaseException) -> None:
+        self._connection.fail(error)

@@ -246,7 +246,7 @@ class SessionEndpoint:
 
     async def _receive_frames(self, socket: SessionSocket, connection: Connection) -> None:
         """Receive the frames that the connection has not accepted directly, until the connection ends."""
-        socket.queue.consumer = connection.accept_record
+        socket.queue.consumer = connection.accept
         try:
             while True:
                 socket.queue.open()

@@ -21,9 +21,6 @@ from precast.store.nodes.nodes import DEFAULT_ENVIRONMENT, Fleet
 from precast.wire.jobs.states import STOPPING
 from precast.wire.nodes.bodies import TargetsBody
 
-# Jobs of one action that are looked at: more than can be open at once.
-JOBS_SEEN = 20
-
 
 class DueOutcome(NamedTuple):
     """What becomes of a due time: a state, the job that it makes, or a reason in words."""
@@ -76,8 +73,7 @@ class ActionStarter:
 
     def find_open_jobs(self, action: str) -> Transaction[list[JobRow]]:
         """The jobs of an action that have not ended."""
-        jobs = yield from self._jobs.list_of_action(action, JOBS_SEEN)
-        return [job for job in jobs if job.ended_at is None]
+        return (yield from self._jobs.list_open_of_action(action))
 
     def prepare(
         self,

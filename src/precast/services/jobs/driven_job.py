@@ -19,6 +19,7 @@ from precast.services.jobs.grants import Grants
 from precast.services.jobs.requests import RELEASE, JobRequest, decode_request, why_away
 from precast.services.sessions.orders import OrderService
 from precast.store.engine.database import Database
+from precast.store.engine.lockstep import in_lockstep
 from precast.store.engine.query import Transaction
 from precast.store.jobs.attempts import AttemptKey, Attempts, Ending, StepState
 from precast.store.jobs.jobs import DeletePart, JobClaim, JobRow, Jobs
@@ -198,6 +199,8 @@ class DrivenJob:
         closed = self._windows.find_closed()
         opened = self._closed - closed
         self._closed = closed
+        if not closed and not opened:
+            return
         waiting = self._net.waiting_nodes
         if waiting and waiting <= closed:
             self._is_blocked = True
@@ -402,7 +405,7 @@ class DrivenJob:
         refused: dict[str, str] = {}
         if job.kind == RELEASE:
             refused = yield from self._stores.releases.release(job, sorted(connected))
-        away = []
+        away, orders = [], []
         for step in sorted(chosen, key=lambda step: step.node):
             key = AttemptKey(job.id, step.task, step.node, self._round)
             if step.node not in connected:
@@ -412,7 +415,8 @@ class DrivenJob:
                 ending = Ending(states.SKIPPED, states.NOT_RELEASED, refused[step.node])
                 yield from self._stores.attempts.end(key, states.QUEUED, ending)
             else:
-                yield from self._order_node(job, key)
+                orders.append(self._order_node(job, key))
+        yield from in_lockstep(orders)
         return away
 
     def _order_node(self, job: JobRow, key: AttemptKey) -> Transaction[None]:

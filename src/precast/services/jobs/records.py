@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from precast.services.jobs.results import AttemptResults, OrderReport
+from precast.store.engine.lockstep import in_lockstep
 from precast.store.engine.query import Transaction
 from precast.wire.jobs import orders
 from precast.wire.jobs.orders import Claim, ExecBegan, ExecEnded, ExecOutput, NotRun, OrderEnded, TaskEnded, TaskPhase
@@ -30,8 +31,14 @@ class OrderRecords:
         self._results = results
 
     def store(self, reports: Sequence[tuple[str, OrderReport]]) -> Transaction[Sequence[FactsWanted | None]]:
-        """Follow a batch of reports, each with its node."""
+        """Follow a batch of reports, each with its node: those of one node in order, and the nodes side by side."""
+        by_node: dict[str, list[OrderReport]] = {}
+        for node, report in reports:
+            by_node.setdefault(node, []).append(report)
         # In the order of nodes, as every transaction locks attempts, so that two of them cannot deadlock.
-        for node, report in sorted(reports, key=lambda pair: pair[0]):
-            yield from self._results.update_from_order(node, report)
+        yield from in_lockstep(self._follow(node, by_node[node]) for node in sorted(by_node))
         return [None] * len(reports)
+
+    def _follow(self, node: str, reports: Sequence[OrderReport]) -> Transaction[None]:
+        for report in reports:
+            yield from self._results.update_from_order(node, report)

@@ -19,7 +19,7 @@ from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import END, AuditLog
 from precast.store.jobs.attempts import Attempts
-from precast.store.jobs.jobs import CHANGED_PREFIX, JobRow, Jobs
+from precast.store.jobs.jobs import CHANGED_PREFIX, ENDED_PREFIX, JobRow, Jobs
 from precast.store.jobs.node_locks import NodeLocks
 from precast.wire.identity.names import is_name
 from precast.wire.jobs import states
@@ -32,6 +32,8 @@ CHANGES = 500
 NAMES_AT_ONCE = 100
 # The longest time that a viewer may wait for a change.
 MAX_WAIT_S = 20.0
+# Changes within this time are answered together, unless the job ends or a page is full.
+COLLECT_S = 0.1
 # The steps that another round concerns.
 RESUMED = (states.CANCELLED, states.SKIPPED)
 RETRIED = (states.FAILED, states.EXPIRED)
@@ -211,16 +213,24 @@ class JobService:
         with_output: bool = False,
         environments: Sequence[str] = (),
     ) -> JobChanges:
-        """The changes after a number; waits up to `wait_s` for one, unless the job is over. Raises NotFoundError RUN-001."""
-        clock = self._database.clock
+        """The changes after a number; waits up to `wait_s` for one, and a moment for more, unless the job is over.
+
+        Raises NotFoundError RUN-001.
+        """
+        database, clock = self._database, self._database.clock
         until_s = clock.monotonic_s() + min(max(wait_s, 0.0), MAX_WAIT_S)
-        with self._database.wakeups.subscribe(CHANGED_PREFIX + job_id) as sleeper:
+        has_collected = False
+        with (
+            database.wakeups.subscribe(CHANGED_PREFIX + job_id) as changed,
+            database.wakeups.subscribe(ENDED_PREFIX + job_id) as ended,
+        ):
             while True:
-                changes = await self._database.read(self._list_changes, job_id, after, kind, with_output, environments)
-                left_s = until_s - clock.monotonic_s()
-                if changes.changes or changes.run.is_over or left_s <= 0:
-                    return changes
-                await sleeper.wait(left_s)
+                job = await database.read(self._find, job_id, kind, environments)
+                new, left_s = job.changes - after, until_s - clock.monotonic_s()
+                if job.ended_at is not None or left_s <= 0 or new >= CHANGES or has_collected:
+                    return await database.read(self._list_changes, job_id, after, kind, with_output, environments)
+                has_collected = new > 0
+                await (ended.wait(min(COLLECT_S, left_s)) if has_collected else changed.wait(left_s))
 
     def _find(self, job_id: str, kind: str | None, environments: Sequence[str]) -> Transaction[JobRow]:
         job = (yield from self._jobs.find(job_id)) if is_id(job_id) else None

@@ -13,6 +13,7 @@ from precast.services.query.resource_search import ResourceSearch
 from precast.store.catalogs.released import SERVED_LOOKUP, Release
 from precast.store.catalogs.staged import StagedCatalog, find_staged
 from precast.store.engine.database import Database
+from precast.store.engine.lockstep import in_lockstep
 from precast.store.engine.query import Transaction
 from precast.store.facts import views as fact_views
 from precast.store.facts.views import FactDocuments
@@ -160,12 +161,8 @@ class KnownNodes:
         return await self._database.read(self._find_all, names)
 
     def _find_all(self, names: list[str]) -> Transaction[list[KnownNode]]:
-        nodes = []
-        for name in names:
-            node = yield from self.find(name)
-            if node is not None:
-                nodes.append(node)
-        return nodes
+        found = yield from in_lockstep(self.find(name) for name in names)
+        return [node for node in found if node is not None]
 
     async def find_unknown(self, names: list[str], *, deactivated: bool) -> list[str]:
         """Find the names that no node has; with `deactivated`, names of deactivated nodes count as known."""

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from precast.base import canonical
+from precast.store.engine.interface import Completion
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
 from precast.store.identity.certificates import NodeCertificates
@@ -76,9 +77,9 @@ class OrderService:
             records.append(Record(entry.number, order.kind, entry.at, body, order.version))
         return records
 
-    async def confirm(self, node: str, through: int) -> None:
+    def confirm(self, node: str, through: int, completion: Completion[int]) -> None:
         """Remove the orders that a node has stored, through this number."""
-        await self._streams.trim(STREAM_PREFIX + node, through)
+        self._streams.trim_batch(STREAM_PREFIX + node, through, completion)
 
     def post(self, node: str, kind: str, body: msgspec.Struct) -> Transaction[int]:
         """Append an order for a node; returns its number."""

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from precast.base.errors import PrecastError
-from precast.store.engine.completion import Completion
 from precast.store.engine.database import Database
+from precast.store.engine.interface import Completion
 from precast.store.engine.query import Transaction
 from precast.store.sessions.sessions import Sessions, Stream, StreamPosition
 from precast.wire.sessions import FactsWanted, LossBody, Record

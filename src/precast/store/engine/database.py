@@ -6,9 +6,8 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 from precast.base.clock import Clock
-from precast.store.engine.completion import Completion
 from precast.store.engine.group_commit import GroupCommit
-from precast.store.engine.interface import BatchTransaction, Engine
+from precast.store.engine.interface import BatchTransaction, Completion, Engine
 from precast.store.engine.lookup import Lookup
 from precast.store.engine.query import Dialect, Rows, Statement, Transaction
 from precast.store.engine.shared_reads import SharedReads
@@ -64,6 +63,11 @@ class Database:
     async def read(self, transaction: Callable[P, Transaction[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a transaction that only reads, on one snapshot, without waiting for writers."""
         value: T = await self.engine.read(partial(transaction, *args, **kwargs))
+        return value
+
+    async def read_item(self, batch: BatchTransaction[Item, T], item: Item) -> T:
+        """As `read`, batched with the items that other callers read at the same time. Such a transaction raises nothing."""
+        value: T = await self._shared_reads.read(batch, item)
         return value
 
     def write_item(self, batch: BatchTransaction[Item, T], item: Item, completion: Completion[T]) -> None:

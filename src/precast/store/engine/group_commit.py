@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 
 from precast.base.errors import PrecastError
 from precast.store import issues
-from precast.store.engine.completion import Completion
 from precast.store.engine.interface import (
     BatchTransaction,
+    Completion,
     DatabaseFailed,
     Engine,
     TransactionFactory,

@@ -8,6 +8,7 @@ from precast.store.engine.query import Computation, Dialect, ManyRows, Notice, R
 
 Item = TypeVar("Item")
 T = TypeVar("T")
+Result = TypeVar("Result", contravariant=True)
 
 # Makes a new generator for each attempt.
 TransactionFactory = Callable[[], Transaction[Any]]
@@ -21,6 +22,20 @@ class TransactionResult(NamedTuple):
     value: Any
     topics: frozenset[str]
     notices: Sequence[Notice]
+
+
+class Completion(Protocol[Result]):
+    """Receives the outcome of a write, once. An asyncio.Future is one; an object that needs no turn of the event loop is cheaper.
+
+    The methods raise nothing.
+    """
+
+    def done(self) -> bool:
+        """Whether nothing waits for the outcome any longer, so that the write can be dropped."""
+
+    def set_result(self, value: Result, /) -> None: ...
+
+    def set_exception(self, error: BaseException, /) -> None: ...
 
 
 class TransactionFailed(Exception):

@@ -68,7 +68,8 @@ class Query:
     """One named statement. Calling it binds its parameters.
 
     `limit_s` replaces the engine's time limit for a statement that may take longer than others. `columns` is the form for PostgreSQL
-    that writes many rows with one statement.
+    that writes many rows with one statement. `key` names parameters whose values begin each returned row, in that order: with them,
+    statements of several callers can be merged (`lockstep`).
     """
 
     def __init__(
@@ -79,8 +80,10 @@ class Query:
         postgresql: str | None = None,
         columns: "Columns | None" = None,
         limit_s: float | None = None,
+        key: Sequence[str] | None = None,
     ) -> None:
         self.name = name
+        self.key = key
         self.limit_s = limit_s
         self.sqlite = sql
         self.parameters = tuple(dict.fromkeys(_PARAMETER.findall(sql)))
@@ -120,9 +123,11 @@ class Query:
 
     @cached_property
     def multi_row_sql(self) -> Mapping[int, str]:
-        """For SQLite: the text by the number of rows it writes, the largest first; empty if the statement does not write one row."""
+        """For SQLite: the text by the number of rows it takes, the largest first; empty if the statement does not take one row."""
         form = _ROW.fullmatch(self.sqlite)
-        if form is None or not _CHANGE.search(form[1] + form[3]) or _PARAMETER.search(form[1] + form[3]):
+        if form is None or _PARAMETER.search(form[1] + form[3]):
+            return {}
+        if self.columns is None and not _CHANGE.search(form[1] + form[3]):
             return {}
         places = range(0, _ROWS_AT_ONCE[0] * len(self.parameters), len(self.parameters) or 1)
         return {
@@ -223,7 +228,7 @@ _KINDS = {
 }
 
 
-def insert(name: str, table: str, columns: str, then: str = "") -> Query:
+def insert(name: str, table: str, columns: str, then: str = "", key: Sequence[str] | None = None) -> Query:
     """Make an INSERT of one row that can also write many rows at once. `columns` lists the columns with their kinds (`text`, `int`,
     `bytes`, `word`, `number`); each is a parameter of the same name. `then` follows the values and may refer to `excluded`."""
     kinds = _kinds(columns)
@@ -232,20 +237,23 @@ def insert(name: str, table: str, columns: str, then: str = "") -> Query:
         name,
         f"{head} VALUES ({_parameters(kinds)}) {then}",
         columns=_columns(kinds, f"{head} SELECT * FROM", then),
+        key=key,
     )
 
 
-def batch(name: str, columns: str, sql: str) -> Query:
+def batch(name: str, columns: str, sql: str, *, lock: str = "", key: Sequence[str] | None = None) -> Query:
     """Make a statement for one row of input that can also handle many at once: it refers to them as the table `input`, which has these
-    columns."""
+    columns. `lock` follows on PostgreSQL."""
     kinds = _kinds(columns)
+    suffix = f" {lock}" if lock else ""
     casts = ", ".join(f"CAST(:{column} AS {kind.type})" for column, kind in kinds.items())
     head = f"WITH input ({', '.join(kinds)}) AS"
     return Query(
         name,
         f"{head} (VALUES ({_parameters(kinds)})) {sql}",
-        postgresql=f"{head} (VALUES ({casts})) {sql}",
-        columns=_columns(kinds, f"{head} (SELECT * FROM", f") {sql}"),
+        postgresql=f"{head} (VALUES ({casts})) {sql}{suffix}",
+        columns=_columns(kinds, f"{head} (SELECT * FROM", f") {sql}{suffix}"),
+        key=key,
     )
 
 

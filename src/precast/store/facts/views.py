@@ -7,7 +7,7 @@ import msgspec
 
 from precast.base.clock import from_micros
 from precast.store.engine.compression import compress, decompress
-from precast.store.engine.query import Query, Row, Transaction, compute_each, json_list
+from precast.store.engine.query import Query, Row, Transaction, batch, compute_each, json_list
 from precast.store.facts.volatile_parts import read_volatile_part
 
 TIMES = Query(
@@ -17,7 +17,12 @@ TIMES = Query(
     SELECT node, received_at FROM fact_volatile WHERE node > :after_node AND node <= :until_node ORDER BY node LIMIT :limit
     """,
 )
-TIME = Query("facts.time", "SELECT received_at FROM fact_volatile WHERE node = :node")
+TIME = batch(
+    "facts.time",
+    "node text",
+    "SELECT fact_volatile.node, received_at FROM input CROSS JOIN fact_volatile WHERE fact_volatile.node = input.node",
+    key=("node",),
+)
 SOME = Query(
     "facts.some",
     """
@@ -79,7 +84,7 @@ def find_received_times(after: str, until: str, limit: int) -> Transaction[dict[
 
 def find_received_time(node: str) -> Transaction[datetime | None]:
     rows = yield TIME(node=node)
-    return from_micros(rows[0][0]) if rows else None
+    return from_micros(rows[0][1]) if rows else None
 
 
 def read_briefs(after: str, until: str, limit: int) -> Transaction[dict[str, tuple[bytes, bytes] | None]]:

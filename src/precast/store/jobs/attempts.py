@@ -15,7 +15,7 @@ from precast.store.engine.compression import compress, decompress
 from precast.store.engine.database import Database
 from precast.store.engine.query import Row, Transaction, Wake, json_list
 from precast.store.jobs import queries as queries
-from precast.store.jobs.jobs import DUE_TOPIC, MOVED_PREFIX
+from precast.store.jobs.jobs import CHANGED_PREFIX, DUE_TOPIC, MOVED_PREFIX
 from precast.wire.jobs import states
 
 # How many changes a driver numbers in one transaction, so that other writers are not delayed.
@@ -238,7 +238,7 @@ class Attempts:
         rows = yield queries.GIVE_TURN(**key._asdict(), due_at=to_micros(due_at), now=self._now())
         if not rows:
             return None
-        claim, seal = rows[0]
+        *_, claim, seal = rows[0]
         return Turn(claim, None if seal is None else bytes(seal))
 
     def take_turn_back(self, key: AttemptKey) -> Transaction[bool]:
@@ -272,7 +272,7 @@ class Attempts:
         rows = yield queries.FIND(**key._asdict())
         if not rows:
             return None
-        state, reason, ordered, due, claim, instance = rows[0]
+        *_, state, reason, ordered, due, claim, instance = rows[0]
         return ClaimedAttempt(state, reason, ordered is not None, from_optional_micros(due), claim, instance)
 
     def note_claim(self, key: AttemptKey, claim: int, instance: str) -> Transaction[None]:
@@ -286,11 +286,11 @@ class Attempts:
         return bool(rows)
 
     def find_next_claim(self, node: str) -> Transaction[tuple[AttemptKey, int] | None]:
-        """The claimed attempt that is next to change a node, with the number of its claim."""
+        """The claimed attempt that is next to change a node, with the number of its claim: that which has waited the longest."""
         rows = yield queries.NEXT_CLAIM(node=node, now=self._now())
         if not rows:
             return None
-        job, task, n, claim = rows[0]
+        _, _, job, task, n, claim = min(tuple(row) for row in rows)
         return AttemptKey(job, task, node, n), claim
 
     # Results
@@ -309,10 +309,20 @@ class Attempts:
         """End an attempt that is in the state `before`; False if it is not. A result after the deadline is stored beside the state."""
         values = {**key._asdict(), "message": ending.message, "report": ending.report, "result": ending.result}
         rows = yield queries.END(**values, state=ending.state, reason=ending.reason, before=before, now=self._now())
-        if not rows and not (yield queries.ADD_LATE(**values, late=ending.state)):
-            return False
-        yield Wake(MOVED_PREFIX + key.job)
+        if rows:
+            yield Wake(MOVED_PREFIX + key.job)
+        elif (yield queries.ADD_LATE(**values, late=ending.state)):
+            yield from self._number_late(key)
         return bool(rows)
+
+    def _number_late(self, key: AttemptKey) -> Transaction[None]:
+        """Number the change of an attempt by a result after its deadline. While the job has not ended, its driver does."""
+        for number, ended_at in (yield queries.COUNT_LATE(job=key.job)):
+            if ended_at is None:
+                yield Wake(MOVED_PREFIX + key.job)
+            else:
+                yield queries.NUMBER(**key._asdict(), change=number)
+                yield Wake(CHANGED_PREFIX + key.job)
 
     def add_output(self, key: AttemptKey, first: int, lines: bytes) -> Transaction[None]:
         """Add output of a command whose attempt is open; other output is dropped."""

@@ -16,10 +16,12 @@ from precast.store.engine.database import Database
 from precast.store.engine.query import Row, Transaction, Wake, json_list
 from precast.store.jobs import queries as queries
 
-# Topics: a job has to be driven and nobody drives it; a node of the job (prefix + id) answered; the job has new changes for viewers.
+# Topics: a job has to be driven and nobody drives it; a node of the job (prefix + id) answered; the job has new changes for viewers;
+# it has ended.
 DUE_TOPIC = "job-due"
 MOVED_PREFIX = "job-moved."
 CHANGED_PREFIX = "job-changed."
+ENDED_PREFIX = "job-ended."
 
 
 # Deletes what another table has of a job.
@@ -118,6 +120,10 @@ class Jobs:
         """List the jobs that an action has started, the newest first."""
         return [_job(row) for row in (yield queries.LIST_OF_ACTION(action=action, limit=limit))]
 
+    def list_open_of_action(self, action: str) -> Transaction[list[JobRow]]:
+        """List the jobs of an action that have not ended, the newest first."""
+        return [_job(row) for row in (yield queries.OPEN_OF_ACTION(action=action))]
+
     def request_end(self, job: str, actor: str, state: str) -> Transaction[bool]:
         """Ask the driver to stop or to abort the job; False if it has ended, or was asked before."""
         rows = yield queries.ASK_TO_END(job=job, actor=actor, state=state)
@@ -181,6 +187,8 @@ class Jobs:
             job=job, state=state, last=changes, ended_at=None if ended_at is None else to_micros(ended_at)
         )
         yield Wake(CHANGED_PREFIX + job)
+        if ended_at is not None:
+            yield Wake(ENDED_PREFIX + job)
 
     # Deleting
 

@@ -27,7 +27,7 @@ class NodeLocks:
     def take(self, key: AttemptKey) -> Transaction[bool]:
         """Take the lock of a node for an attempt; False if another attempt has it."""
         while True:
-            if (yield queries.LOCK_NODE(**key._asdict(), now=to_micros(self._database.clock.now()))):
+            if (yield queries.LOCK_NODE(**key._asdict(), since=to_micros(self._database.clock.now()))):
                 return True
             for job, task, n in (yield queries.KEEP_HOLDER(node=key.node)):
                 return AttemptKey(job, task, key.node, n) == key

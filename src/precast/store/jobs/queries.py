@@ -5,7 +5,15 @@ changes only that node's attempt, without a lock on the job. When the driver loo
 their writer wakes the driver after its commit.
 """
 
-from precast.store.engine.query import Query, batch
+from precast.store.engine.query import Query, batch, insert
+
+# An attempt as the input of a statement; what names it, and begins the rows that are returned.
+_COLUMNS = "job word, task number, node word, n number"
+_KEY = ("job", "task", "node", "n")
+_RETURNED = "attempt.job, attempt.task, attempt.node, attempt.n"
+_OF_INPUT = (
+    "attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n"
+)
 
 # Jobs. One that has to be looked at now has the time 0 to wake up, not the present time: a clock that is ahead would delay it.
 
@@ -64,6 +72,13 @@ LIST_OF_ACTION = Query(
     """
     SELECT id, kind, body, environment, action, made_by, made_at, state, stopped_by, ended_at, nodes, round, changes
     FROM job WHERE action = :action ORDER BY id DESC LIMIT :limit
+    """,
+)
+OPEN_OF_ACTION = Query(
+    "jobs.open_of_action",
+    """
+    SELECT id, kind, body, environment, action, made_by, made_at, state, stopped_by, ended_at, nodes, round, changes
+    FROM job WHERE action = :action AND ended_at IS NULL ORDER BY id DESC
     """,
 )
 COUNT_OPEN = Query("jobs.count_open", "SELECT count(*) FROM job WHERE ended_at IS NULL")
@@ -217,13 +232,16 @@ STEPS_AFTER = Query(
         report, message, result, tries, phase FROM attempt WHERE job = :job AND number > :number ORDER BY number LIMIT :limit
     """,
 )
-GIVE_TURN = Query(
+GIVE_TURN = batch(
     "jobs.give_turn",
+    _COLUMNS + ", now number, due_at number",
     """
-    UPDATE attempt SET ordered_at = :now, due_at = :due_at, number = NULL
-    WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'QUEUED' AND ordered_at IS NULL
-    RETURNING claim, seal
+    UPDATE attempt SET ordered_at = input.now, due_at = input.due_at, number = NULL FROM input
+    WHERE attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
+        AND state = 'QUEUED' AND ordered_at IS NULL
+    RETURNING attempt.job, attempt.task, attempt.node, attempt.n, claim, seal
     """,
+    key=_KEY,
 )
 TAKE_TURN_BACK = Query(
     "jobs.take_turn_back",
@@ -262,39 +280,48 @@ PICKED = Query(
     "jobs.picked",
     "SELECT task, node, n FROM attempt WHERE job = :job AND is_newest = 1 AND state = 'PICKED_UP' ORDER BY node",
 )
-FIND = Query(
+FIND = batch(
     "jobs.find_attempt",
+    _COLUMNS,
     """
-    SELECT state, reason, ordered_at, due_at, claim, instance FROM attempt
-    WHERE job = :job AND task = :task AND node = :node AND n = :n
+    SELECT attempt.job, attempt.task, attempt.node, attempt.n, state, reason, ordered_at, due_at, claim, instance
+    FROM input CROSS JOIN attempt
+    WHERE attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
     """,
-    postgresql="""
-    SELECT state, reason, ordered_at, due_at, claim, instance FROM attempt
-    WHERE job = :job AND task = :task AND node = :node AND n = :n FOR UPDATE
-    """,
+    lock="FOR UPDATE OF attempt",
+    key=_KEY,
 )
-NOTE_CLAIM = Query(
+NOTE_CLAIM = batch(
     "jobs.note_claim",
+    _COLUMNS + ", now number, claim number, instance text",
     """
-    UPDATE attempt SET claimed_at = :now, claim = :claim, instance = :instance
-    WHERE job = :job AND task = :task AND node = :node AND n = :n AND state IN ('QUEUED', 'PICKED_UP')
+    UPDATE attempt SET claimed_at = input.now, claim = input.claim, instance = input.instance FROM input
+    WHERE attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
+        AND state IN ('QUEUED', 'PICKED_UP')
     """,
+    key=_KEY,
 )
-PICK_UP = Query(
+PICK_UP = batch(
     "jobs.pick_up",
+    _COLUMNS + ", now number",
     """
-    UPDATE attempt SET state = 'PICKED_UP', picked_at = :now, due_at = :now + allowed, number = NULL
-    WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'QUEUED' RETURNING node
+    UPDATE attempt SET state = 'PICKED_UP', picked_at = input.now, due_at = input.now + allowed, number = NULL FROM input
+    WHERE attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
+        AND state = 'QUEUED'
+    RETURNING attempt.job, attempt.task, attempt.node, attempt.n
     """,
+    key=_KEY,
 )
-NEXT_CLAIM = Query(
+NEXT_CLAIM = batch(
     "jobs.next_claim",
+    "node word, now number",
     """
-    -- The attempt on a node that has its turn and waits for the node's lock the longest.
-    SELECT job, task, n, claim FROM attempt
-    WHERE node = :node AND state = 'QUEUED' AND ordered_at IS NOT NULL AND claim IS NOT NULL AND (due_at IS NULL OR due_at > :now)
-    ORDER BY ordered_at, job LIMIT 1
+    -- The attempts on a node that have their turn and wait for the node's lock.
+    SELECT attempt.node, ordered_at, job, task, n, claim FROM input CROSS JOIN attempt
+    WHERE attempt.node = input.node AND state = 'QUEUED' AND ordered_at IS NOT NULL AND claim IS NOT NULL
+        AND (due_at IS NULL OR due_at > input.now)
     """,
+    key=("node",),
 )
 NOTE_PHASE = Query(
     "jobs.note_phase",
@@ -310,13 +337,17 @@ NOTE_REPORT = Query(
     WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'PICKED_UP' AND report IS NULL RETURNING job
     """,
 )
-END = Query(
+END = batch(
     "jobs.end",
+    _COLUMNS + ", before text, now number, state text, reason text, report text, message text, result text",
     """
-    UPDATE attempt SET state = :state, reason = :reason, ended_at = :now, due_at = NULL, number = NULL,
-        report = COALESCE(:report, report), message = :message, result = :result
-    WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = :before RETURNING job
+    UPDATE attempt SET state = input.state, reason = input.reason, ended_at = input.now, due_at = NULL, number = NULL,
+        report = COALESCE(input.report, attempt.report), message = input.message, result = input.result FROM input
+    WHERE attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
+        AND attempt.state = input.before
+    RETURNING attempt.job, attempt.task, attempt.node, attempt.n
     """,
+    key=_KEY,
 )
 ADD_LATE = Query(
     "jobs.add_late",
@@ -355,6 +386,13 @@ RESULTS = Query(
     """
     -- What the nodes have returned for a task, by its newest attempts that succeeded.
     SELECT node, result FROM attempt WHERE job = :job AND task = :task AND is_newest = 1 AND state = 'COMPLETED' ORDER BY node
+    """,
+)
+COUNT_LATE = Query(
+    "jobs.count_late",
+    """
+    -- Counts a change of a job that has ended, which no driver numbers any more. Locks the job, so that it does not end meanwhile.
+    UPDATE job SET changes = changes + CASE WHEN ended_at IS NULL THEN 0 ELSE 1 END WHERE id = :job RETURNING changes, ended_at
     """,
 )
 HURRY = Query(
@@ -460,19 +498,23 @@ HAS_UNSEEN = Query(
         OR EXISTS (SELECT 1 FROM job_output WHERE job = :job AND number IS NULL)
     """,
 )
-ADD_OUTPUT = Query(
+ADD_OUTPUT = batch(
     "jobs.add_output",
+    _COLUMNS + ", first number, lines bytes, size number, now number, most number",
     """
     INSERT INTO job_output (job, task, node, n, first, lines, size, at)
-    SELECT :job, CAST(:task AS BIGINT), :node, CAST(:n AS BIGINT), CAST(:first AS BIGINT), :lines, CAST(:size AS BIGINT),
-        CAST(:now AS BIGINT)
+    SELECT input.job, input.task, input.node, input.n, input.first, input.lines, input.size, input.now FROM input
     WHERE EXISTS (
-        SELECT 1 FROM attempt WHERE job = :job AND task = :task AND node = :node AND n = :n AND state IN ('QUEUED', 'PICKED_UP')
+        SELECT 1 FROM attempt
+        WHERE attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
+            AND state IN ('QUEUED', 'PICKED_UP')
     ) AND (
-        SELECT COALESCE(sum(size), 0) FROM job_output WHERE job = :job AND task = :task AND node = :node AND n = :n
-    ) < :most
-    ON CONFLICT (job, task, node, n, first) DO NOTHING RETURNING job
+        SELECT COALESCE(sum(output.size), 0) FROM job_output AS output
+        WHERE output.job = input.job AND output.task = input.task AND output.node = input.node AND output.n = input.n
+    ) < input.most
+    ON CONFLICT (job, task, node, n, first) DO NOTHING RETURNING job, task, node, n, first
     """,
+    key=(*_KEY, "first"),
 )
 OUTPUT_AFTER = Query(
     "jobs.output_after",
@@ -493,12 +535,12 @@ FORGET_NODE = Query(
 
 # Who may change a node
 
-LOCK_NODE = Query(
+LOCK_NODE = insert(
     "jobs.lock_node",
-    """
-    INSERT INTO node_lock (node, job, task, n, since) VALUES (:node, :job, :task, :n, :now)
-    ON CONFLICT (node) DO NOTHING RETURNING node
-    """,
+    "node_lock",
+    "node word, job word, task number, n number, since number",
+    "ON CONFLICT (node) DO NOTHING RETURNING node",
+    key=("node",),
 )
 HOLDER = Query("jobs.holder", "SELECT job, task, n, since FROM node_lock WHERE node = :node")
 KEEP_HOLDER = Query(
@@ -519,9 +561,17 @@ HOLDERS = Query(
 )
 END_WAITS_OF = Query("jobs.end_waits_of", "DELETE FROM attempt_wait WHERE node = :node")
 UNLOCK_PURGED = Query("jobs.unlock_purged", "DELETE FROM node_lock WHERE node = :node")
-UNLOCK_NODE = Query(
+UNLOCK_NODE = batch(
     "jobs.unlock_node",
-    "DELETE FROM node_lock WHERE node = :node AND job = :job AND task = :task AND n = :n RETURNING node",
+    _COLUMNS,
+    """
+    DELETE FROM node_lock WHERE node IN (SELECT node FROM input) AND EXISTS (
+        SELECT 1 FROM input
+        WHERE input.node = node_lock.node AND input.job = node_lock.job AND input.task = node_lock.task AND input.n = node_lock.n
+    )
+    RETURNING job, task, node, n
+    """,
+    key=_KEY,
 )
 
 # Waits, and what must never be
@@ -534,8 +584,11 @@ ADD_WAIT = Query(
     ON CONFLICT (job, task, node, n, for_job, for_task, for_node) DO NOTHING
     """,
 )
-END_WAITS = Query(
-    "jobs.end_waits", "DELETE FROM attempt_wait WHERE job = :job AND task = :task AND node = :node AND n = :n"
+END_WAITS = batch(
+    "jobs.end_waits",
+    _COLUMNS,
+    "DELETE FROM attempt_wait WHERE (job, task, node, n) IN (SELECT job, task, node, n FROM input)",
+    key=_KEY,
 )
 WAITS = Query(
     "jobs.waits",

@@ -9,7 +9,7 @@ import msgspec
 from precast.base import canonical
 from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store.engine.database import Database
-from precast.store.engine.query import Query, Row, Transaction, Wake, json_list
+from precast.store.engine.query import Query, Row, Transaction, Wake, batch, json_list
 from precast.store.identity.certificates import REVOKED_TOPIC
 
 LIST = Query(
@@ -23,15 +23,17 @@ LIST = Query(
     FROM node WHERE name > :after ORDER BY name LIMIT :limit
     """,
 )
-SHOW = Query(
+SHOW = batch(
     "nodes.show",
+    "node text",
     """
     SELECT name, created_at, deactivated_at, environment, role,
         (SELECT max(not_after) FROM certificate WHERE node = node.name AND revoked_at IS NULL),
         (SELECT extensions FROM certificate WHERE node = node.name AND revoked_at IS NULL
          ORDER BY issued_at DESC, serial LIMIT 1)
-    FROM node WHERE name = :node
+    FROM input CROSS JOIN node WHERE node.name = input.node
     """,
+    key=("node",),
 )
 KNOWN = Query(
     "nodes.known_among",

@@ -210,13 +210,15 @@ SERVERS = Query(
     SELECT id, name, started_at, lease_until, connections FROM server WHERE id > :after ORDER BY id LIMIT :limit
     """,
 )
-PRESENCE = Query(
+PRESENCE = batch(
     "sessions.presence",
+    "node text",
     """
     SELECT session.node, epoch, server.name, lease_until, address, agent, boot_id, connected_at, disconnected_at, lost,
         machine_id, held_at
-    FROM session LEFT JOIN server ON server.id = session.server WHERE session.node = :node
+    FROM input CROSS JOIN session LEFT JOIN server ON server.id = session.server WHERE session.node = input.node
     """,
+    key=("node",),
 )
 PRESENCES = Query(
     "sessions.presences",

@@ -4,6 +4,7 @@ Numbering a record locks the stream's row until the commit. So numbers are commi
 never miss an 18 that commits later than a 19. Different streams do not wait for each other.
 """
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -12,29 +13,45 @@ import msgspec
 from precast.base.clock import from_micros, to_micros
 from precast.store import issues
 from precast.store.engine.database import Database
-from precast.store.engine.query import Query, Transaction, Wake
+from precast.store.engine.interface import Completion
+from precast.store.engine.query import Query, Rows, Transaction, Wake, batch, insert, json_list
 
 # When this many records are not trimmed yet, the next append is refused with STREAM-001.
 MAX_RECORDS = 100_000
 TRIM_BATCH = 1_000
 
-NUMBER = Query(
+# Reserves the next numbers and locks the row until the commit. `last` is their count.
+NUMBER = insert(
     "streams.number",
-    """
-    -- Reserves the next numbers and locks the row until the commit.
-    INSERT INTO stream (name, last, trimmed) VALUES (:stream, :count, 0)
-    ON CONFLICT (name) DO UPDATE SET last = stream.last + excluded.last
-    RETURNING last, trimmed
-    """,
+    "stream",
+    "name text, last number, trimmed number",
+    "ON CONFLICT (name) DO UPDATE SET last = stream.last + excluded.last RETURNING name, last, trimmed",
+    key=("name",),
 )
-APPEND = Query(
-    "streams.append", "INSERT INTO stream_record (stream, number, body, at) VALUES (:stream, :number, :body, :now)"
+APPEND = insert(
+    "streams.append", "stream_record", "stream text, number number, body bytes, at number", key=("stream", "number")
 )
 READ = Query(
     "streams.read",
     """
-    SELECT number, body, at FROM stream_record WHERE stream = :stream AND number > :after
-    ORDER BY number LIMIT :limit
+    -- The records of many streams, each after a number and up to a count; one row also for a stream without such records. `items` are
+    -- lists of name, number and count.
+    WITH wanted (place, name, after, most) AS (
+        SELECT key, json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(:items)
+    )
+    SELECT wanted.place, stream.last, stream.trimmed, record.number, record.body, record.at
+    FROM wanted JOIN stream ON stream.name = wanted.name
+    LEFT JOIN stream_record AS record ON record.stream = wanted.name AND record.number > wanted.after
+        AND record.number <= max(wanted.after, stream.trimmed) + wanted.most
+    """,
+    postgresql="""
+    SELECT place - 1, ends.last, ends.trimmed, record.number, record.body, record.at
+    FROM jsonb_array_elements(CAST(:items AS JSONB)) WITH ORDINALITY AS items (value, place), LATERAL (
+        SELECT last, trimmed FROM stream WHERE name = value ->> 0 LIMIT 1
+    ) AS ends LEFT JOIN LATERAL (
+        SELECT number, body, at FROM stream_record WHERE stream = value ->> 0 AND number > CAST(value ->> 1 AS BIGINT)
+        ORDER BY number LIMIT CAST(value ->> 2 AS BIGINT)
+    ) AS record ON TRUE
     """,
 )
 WAITING = Query(
@@ -45,7 +62,12 @@ WAITING = Query(
     """,
 )
 MADE_AT = Query("streams.made_at", "SELECT at FROM stream_record WHERE stream = :stream AND number = :number")
-STATE = Query("streams.state", "SELECT last, trimmed FROM stream WHERE name = :stream")
+STATE = batch(
+    "streams.state",
+    "name text",
+    "SELECT stream.name, last, trimmed FROM input CROSS JOIN stream WHERE stream.name = input.name",
+    key=("name",),
+)
 LOCK = Query(
     "streams.lock",
     "SELECT last, trimmed FROM stream WHERE name = :stream",
@@ -59,18 +81,43 @@ RENUMBER = Query("streams.renumber", "UPDATE stream_record SET number = number +
 TRIM_TO = Query(
     "streams.trim_to",
     """
-    -- Moves the lower end up by at most one batch, never beyond the last number.
-    UPDATE stream SET trimmed = CASE
-        WHEN :through < trimmed + :batch AND :through < last THEN :through
-        WHEN trimmed + :batch < last THEN trimmed + :batch
-        ELSE last END
-    WHERE name = :stream AND trimmed < :through AND trimmed < last
-    RETURNING trimmed
+    -- Moves the lower ends of streams up, each by at most one batch and never beyond the last number. `items` are pairs of name and number.
+    UPDATE stream SET trimmed = min(wanted.through, trimmed + :batch, last)
+    FROM (SELECT json_extract(value, '$[0]') AS name, json_extract(value, '$[1]') AS through FROM json_each(:items)) AS wanted
+    WHERE stream.name = wanted.name AND trimmed < wanted.through AND trimmed < last
+    RETURNING name, trimmed
+    """,
+    postgresql="""
+    -- Locks the rows in the order of the items.
+    UPDATE stream SET trimmed = least(wanted.through, trimmed + :batch, last) FROM (
+        SELECT locked.name, CAST(value ->> 1 AS BIGINT) AS through
+        FROM jsonb_array_elements(CAST(:items AS JSONB)) AS items (value), LATERAL (
+            SELECT name FROM stream WHERE name = value ->> 0 AND trimmed < CAST(value ->> 1 AS BIGINT) AND trimmed < last FOR UPDATE
+        ) AS locked
+    ) AS wanted
+    WHERE stream.name = wanted.name AND trimmed < wanted.through AND trimmed < last
+    RETURNING stream.name, trimmed
     """,
 )
 DELETE_RECORDS = Query("streams.delete_records", "DELETE FROM stream_record WHERE stream = :stream")
 DELETE = Query("streams.delete", "DELETE FROM stream WHERE name = :stream")
-REMOVE = Query("streams.remove", "DELETE FROM stream_record WHERE stream = :stream AND number <= :through")
+REMOVE = Query(
+    "streams.remove",
+    """
+    DELETE FROM stream_record WHERE (stream, number) IN (
+        SELECT record.stream, record.number FROM json_each(:items) AS items JOIN stream_record AS record
+            ON record.stream = json_extract(items.value, '$[0]') AND record.number <= json_extract(items.value, '$[1]')
+    )
+    """,
+    postgresql="""
+    -- By the place of each row, which the lock of its stream keeps.
+    DELETE FROM stream_record WHERE ctid = ANY (ARRAY(
+        SELECT record.place FROM jsonb_array_elements(CAST(:items AS JSONB)) AS items (value), LATERAL (
+            SELECT ctid AS place FROM stream_record WHERE stream = value ->> 0 AND number <= CAST(value ->> 1 AS BIGINT) OFFSET 0
+        ) AS record
+    ))
+    """,
+)
 
 
 class StreamRecord(msgspec.Struct, frozen=True):
@@ -89,6 +136,10 @@ class StreamPage(msgspec.Struct, frozen=True):
     trimmed: int
 
 
+# A stream, the number after which to read, and the most records.
+_Wanted = tuple[str, int, int]
+
+
 class Streams:
     """All streams of one database."""
 
@@ -103,14 +154,12 @@ class Streams:
     def append_records(self, stream: str, bodies: Sequence[bytes]) -> Transaction[int]:
         """Append records within the caller's transaction; the number of the last one. Raises STREAM-001 if the stream is full."""
         last: int
-        ((last, trimmed),) = yield NUMBER(stream=stream, count=len(bodies))
+        ((_, last, trimmed),) = yield NUMBER(name=stream, last=len(bodies), trimmed=0)
         if last - trimmed > self._max_records:
             raise issues.STREAM_FULL.error(stream=stream, limit=self._max_records)
         now = to_micros(self._database.clock.now())
         first = last - len(bodies) + 1
-        yield APPEND.many(
-            {"stream": stream, "number": number, "body": body, "now": now} for number, body in enumerate(bodies, first)
-        )
+        yield APPEND.many_tuples([(stream, number, body, now) for number, body in enumerate(bodies, first)])
         yield Wake(topic(stream))
         return last
 
@@ -129,10 +178,10 @@ class Streams:
                 return last_read > last
             return is_restored or (yield from _is_different_record(stream, last_read, at))
 
-        state = yield STATE(stream=stream)
+        state = yield STATE(name=stream)
         # Numbers only grow and records never change, so this check is final without a lock. It nearly always ends here, without
         # waiting for a transaction that has locked the stream.
-        if state and not (yield from is_behind(*state[0])):
+        if state and not (yield from is_behind(*state[0][1:])):
             return
         yield BEGIN(stream=stream)
         ((last, trimmed),) = yield LOCK(stream=stream)
@@ -144,12 +193,16 @@ class Streams:
 
     def has_room(self, stream: str) -> Transaction[bool]:
         """Whether the stream can take another record."""
-        state = yield STATE(stream=stream)
-        return not state or state[0][0] - state[0][1] < self._max_records
+        state = yield STATE(name=stream)
+        return not state or state[0][1] - state[0][2] < self._max_records
 
     async def read(self, stream: str, after: int, limit: int = 1_000) -> StreamPage:
         """Read up to `limit` records with numbers above `after`; an unknown stream is empty."""
-        return await self._database.read(_read_page, stream, after, limit)
+        wanted = [(stream, after, limit)]
+        rows = self._database.read_immediately(READ(items=json_list(wanted)))
+        if rows is not None:
+            return _pages(wanted, rows)[0]
+        return await self._database.read_item(_read_pages, wanted[0])
 
     async def list_waiting(self, prefix: str, limit: int = 10_000) -> list[str]:
         """List the streams with this prefix that have records; their names without the prefix."""
@@ -160,8 +213,18 @@ class Streams:
 
         Cancelling leaves some of them deleted.
         """
-        while (await self._database.write(_trim_batch, stream, through)) < through:
-            pass
+        while True:
+            trimmed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+            self.trim_batch(stream, through, trimmed)
+            if await trimmed >= through:
+                return
+
+    def trim_batch(self, stream: str, through: int, completion: Completion[int]) -> None:
+        """Delete up to `TRIM_BATCH` records up to this number, in one transaction with other streams that are trimmed at the same time.
+
+        The completion gets the number up to which nothing is left to trim.
+        """
+        self._database.write_item(_trim_batches, (stream, through), completion)
 
     def delete(self, stream: str) -> Transaction[None]:
         """Delete a stream and all of its records; a new one of that name begins with 1."""
@@ -174,13 +237,20 @@ def topic(stream: str) -> str:
     return f"stream.{stream}"
 
 
-def _read_page(stream: str, after: int, limit: int) -> Transaction[StreamPage]:
-    state = yield STATE(stream=stream)
-    if not state:
-        return StreamPage([], 0, 0)
-    ((last, trimmed),) = state
-    rows = yield READ(stream=stream, after=after, limit=limit)
-    return StreamPage([StreamRecord(number, body, from_micros(at)) for number, body, at in rows], last, trimmed)
+def _read_pages(wanted: Sequence[_Wanted]) -> Transaction[Sequence[StreamPage]]:
+    return _pages(wanted, (yield READ(items=json_list(wanted))))
+
+
+def _pages(wanted: Sequence[_Wanted], rows: Rows) -> list[StreamPage]:
+    records: list[list[StreamRecord]] = [[] for _ in wanted]
+    ends = [(0, 0)] * len(wanted)
+    for place, last, trimmed, number, body, at in rows:
+        ends[place] = (last, trimmed)
+        if number is not None:
+            records[place].append(StreamRecord(number, body, from_micros(at)))
+    for found in records:
+        found.sort(key=lambda record: record.number)
+    return [StreamPage(found, last, trimmed) for found, (last, trimmed) in zip(records, ends, strict=True)]
 
 
 def _is_different_record(stream: str, number: int, at: datetime | None) -> Transaction[bool]:
@@ -196,11 +266,14 @@ def _list_waiting(prefix: str, limit: int) -> Transaction[list[str]]:
     return [str(name).removeprefix(prefix) for (name,) in rows]
 
 
-def _trim_batch(stream: str, through: int) -> Transaction[int]:
-    """Delete one batch. Returns the number up to which nothing is left to trim."""
-    rows = yield TRIM_TO(stream=stream, through=through, batch=TRIM_BATCH)
-    if not rows:
-        return through
-    ((trimmed,),) = rows
-    yield REMOVE(stream=stream, through=trimmed)
-    return int(trimmed)
+def _trim_batches(wanted: Sequence[tuple[str, int]]) -> Transaction[Sequence[int]]:
+    """Delete one batch of each stream. Returns the numbers up to which nothing is left to trim."""
+    through: dict[str, int] = {}
+    for stream, number in wanted:
+        through[stream] = max(number, through.get(stream, 0))
+    # Sorted, so that two servers cannot deadlock.
+    rows = yield TRIM_TO(items=json_list(sorted(through.items())), batch=TRIM_BATCH)
+    if rows:
+        yield REMOVE(items=json_list(tuple(row) for row in rows))
+    trimmed: dict[str, int] = dict(rows)
+    return [trimmed.get(stream, number) for stream, number in wanted]

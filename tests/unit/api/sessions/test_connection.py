@@ -19,7 +19,7 @@ from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.sessions.orders import StreamRewound
 from precast.services.sessions.record_intake import RecordKind, RecordSource, StoredRecords
 from precast.services.sessions.sessions import AcceptedSession
-from precast.store.engine.completion import Completion
+from precast.store.engine.interface import Completion
 from precast.store.sessions.sessions import StreamPosition
 from precast.wire import sessions as session
 from precast.wire.sessions import Ack, Hello, Record, Resend
@@ -72,6 +72,7 @@ class RecordStore:
         self.waiting: list[Record] = []
         self.reads = 0
         self.confirmed = 0
+        self.reads = 0
         self.is_rewound = False
         self.positions: list[StreamPosition | None] = []  # as the connection knew them at each submit
         self._tasks: list[asyncio.Task[None]] = []
@@ -100,8 +101,12 @@ class RecordStore:
             raise StreamRewound
         return [record for record in self.waiting if record.number > after][:limit]
 
-    async def confirm(self, node: str, through: int) -> None:
+    def confirm(self, node: str, through: int, completion: Completion[int]) -> None:
+        if self.fails_with is not None:
+            completion.set_exception(self.fails_with)
+            return
         self.confirmed = through
+        completion.set_result(through)
 
 
 def record(number: int, size_bytes: int = 2) -> Record:
@@ -122,6 +127,11 @@ def connect(
     shared = SharedState(budget or ReceiveBudget(), batch or StoreBatch(), IntakeLag(time.monotonic))
     connection: Connection = untyped(socket, node, "store", accepted, 0, store, store, {}, shared, socket)
     return connection
+
+
+async def next_batch() -> None:
+    """Wait for the turn of the event loop in which the connections of the batch are stored."""
+    await asyncio.sleep(0)
 
 
 @pytest.fixture
@@ -383,27 +393,25 @@ async def test_record_is_accepted_within_the_call(
 ) -> None:
     connection, socket, store = parts
     connection.last_heard_s = 0.0
-    assert connection.accept_record(session.encode(record(1)))
+    assert connection.accept(session.encode(record(1)))
     assert connection.last_heard_s > 0
     while socket.sent != [Ack(1)]:
         await asyncio.sleep(0)
     assert store.stored == [[1]]
     connection.end(session.CLOSE_FENCED, "the node has reconnected")
-    assert connection.accept_record(session.encode(record(2)))
+    assert connection.accept(session.encode(record(2)))
     await connection.detach()
-    assert not connection.accept_record(session.encode(record(3)))
+    assert not connection.accept(session.encode(record(3)))
     assert store.stored == [[1]]
 
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"{", b"\xff", b'{"type":"record"}', b"[" * 100_000, session.encode(Ack(1)), session.encode(Resend(0))],
+    [b"", b"{", b"\xff", b'{"type":"record"}', b"[" * 100_000, session.encode(Resend(0))],
 )
-async def test_message_that_is_not_a_record_is_left_to_the_handler(
-    parts: tuple[Connection, Socket, RecordStore], data: bytes
-) -> None:
+async def test_other_message_is_left_to_the_handler(parts: tuple[Connection, Socket, RecordStore], data: bytes) -> None:
     connection, _, store = parts
-    assert not connection.accept_record(data)
+    assert not connection.accept(data)
     assert (store.confirmed, store.stored) == (0, [])
 
 
@@ -418,7 +426,7 @@ async def test_record_that_would_have_to_wait_is_left_to_the_handler(monkeypatch
         monkeypatch.setattr("precast.api.sessions.connection.time.monotonic", lambda: connection.last_heard_s)
         monkeypatch.setattr(subject, "MAX_PENDING", 10**6)
     accepted = 0
-    while connection.accept_record(session.encode(record(accepted + 1, size_bytes))):
+    while connection.accept(session.encode(record(accepted + 1, size_bytes))):
         accepted += 1
         await asyncio.sleep(0)
     # The first record is being stored and no longer pending.
@@ -474,10 +482,12 @@ async def test_send_window_bounds_unconfirmed_records(parts: tuple[Connection, S
     await connection.push()
     assert [sent.number for sent in socket.sent] == list(range(1, subject.WINDOW + 1))
     await connection.confirm(5)
+    await next_batch()
     assert store.confirmed == 5
     assert [sent.number for sent in socket.sent][-5:] == list(range(subject.WINDOW + 1, subject.WINDOW + 6))
     # A record that was never sent cannot be confirmed.
     await connection.confirm(10_000)
+    await next_batch()
     assert store.confirmed == 5
 
 
@@ -539,6 +549,90 @@ async def test_node_has_to_reconnect_when_the_database_was_restored(
     await connection.push()
     await connection.detach()
     assert socket.closed == (session.CLOSE_UNSTORED, b"the database was restored to an earlier state")
+
+
+async def test_stream_is_read_once_for_a_push_and_not_for_its_confirmation(
+    parts: tuple[Connection, Socket, RecordStore],
+) -> None:
+    connection, socket, store = parts
+    store.waiting = [record(number) for number in range(1, 4)]
+    await connection.push()
+    await connection.confirm(3)
+    await next_batch()
+    assert ([sent.number for sent in socket.sent], store.confirmed, store.reads) == ([1, 2, 3], 3, 1)
+
+
+async def test_push_during_another_one_is_not_lost(parts: tuple[Connection, Socket, RecordStore]) -> None:
+    connection, socket, store = parts
+    store.waiting = [record(1)]
+    original = store.read
+
+    async def read(node: str, after: int, limit: int, trimmed: int) -> list[Record]:
+        store.read = original  # type: ignore[method-assign] # once
+        found = await original(node, after, limit, trimmed)
+        store.waiting.append(record(2))
+        await connection.push()
+        return found
+
+    store.read = read  # type: ignore[method-assign]
+    await connection.push()
+    assert [sent.number for sent in socket.sent] == [1, 2]
+
+
+async def test_confirmation_is_accepted_within_the_call_that_has_received_it(
+    parts: tuple[Connection, Socket, RecordStore],
+) -> None:
+    connection, _, store = parts
+    store.waiting = [record(number) for number in range(1, subject.WINDOW + 2)]
+    await connection.push()
+    # The window was full: confirming opens it, and the handler has to send the rest.
+    assert not connection.accept(session.encode(Ack(subject.WINDOW)))
+    await connection.confirm(subject.WINDOW)
+    assert connection.accept(session.encode(Ack(subject.WINDOW + 1)))
+    await next_batch()
+    assert store.confirmed == subject.WINDOW + 1
+
+
+async def test_confirmation_that_cannot_be_stored_ends_the_connection(
+    parts: tuple[Connection, Socket, RecordStore],
+) -> None:
+    connection, socket, store = parts
+    store.waiting = [record(1)]
+    await connection.push()
+    store.fails_with = RuntimeError("a bug")
+    assert connection.accept(session.encode(Ack(1)))
+    await next_batch()
+    await connection.detach()
+    assert socket.closed == (session.CLOSE_UNSTORED, b"internal error")
+
+
+async def test_confirmation_of_an_ended_connection_is_stored(parts: tuple[Connection, Socket, RecordStore]) -> None:
+    connection, _, store = parts
+    store.waiting = [record(1)]
+    await connection.push()
+    assert connection.accept(session.encode(Ack(1)))
+    await connection.detach()
+    await next_batch()
+    assert store.confirmed == 1
+
+
+async def test_confirmation_while_records_are_stored_does_not_store_others_beside_them(
+    parts: tuple[Connection, Socket, RecordStore],
+) -> None:
+    connection, socket, store = parts
+    store.waiting = [record(1)]
+    await connection.push()
+    store.may_store.clear()
+    assert connection.accept(session.encode(record(1)))
+    await next_batch()
+    assert connection.accept(session.encode(record(2)))
+    assert connection.accept(session.encode(Ack(1)))
+    await next_batch()
+    assert (store.confirmed, len(store.positions)) == (1, 1)
+    store.may_store.set()
+    while socket.sent[-1] != Ack(2):
+        await asyncio.sleep(0)
+    assert store.stored == [[1], [2]]
 
 
 async def test_resend_never_goes_behind_the_confirmed_records(parts: tuple[Connection, Socket, RecordStore]) -> None:

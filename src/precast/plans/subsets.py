@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from precast.plans import issues
 from precast.plans.expanding.placement import is_stage
-from precast.plans.model import Expansion, Subset
+from precast.plans.model import Expansion, PlanTask, Subset
 from precast.plans.names import NameMatcher, is_expression
 from precast.plans.plan_net import task_of
 
@@ -36,7 +36,7 @@ def choose_instances(expansion: Expansion, subset: Subset) -> set[int]:
         for index, instance in enumerate(expansion.instances)
         if instance.key.task in tasks and instance.key.node in nodes
     }
-    if subset != Subset() and all(task_of(expansion, expansion.instances[index]).type == "skipped" for index in chosen):
+    if subset != Subset() and all(_does_nothing(task_of(expansion, expansion.instances[index])) for index in chosen):
         raise issues.EMPTY_SUBSET.error(choice=_describe(subset))
     return chosen
 
@@ -121,6 +121,10 @@ class _Chooser:
             after[dependency.needed].add(dependency.task)
             before[dependency.task].add(dependency.needed)
         return after, before
+
+
+def _does_nothing(task: PlanTask) -> bool:
+    return task.type == "skipped" and not task.test_pre and not task.test_post
 
 
 def _reach(start: set[int], links: Mapping[int, set[int]]) -> set[int]:

@@ -7,6 +7,7 @@ from precast.plans import issues
 from precast.plans.expansion import expand
 from precast.plans.model import Expansion, PlanGroup, PlanNode, Position, Subset
 from precast.plans.subsets import choose_instances
+from precast.wire.jobs.programs import CommandTest
 from tests.unit.plans.example_plans import across, plan_of, task
 
 NODES = [PlanNode("n1", ("x",)), PlanNode("n2", ("x", "y"))]
@@ -110,6 +111,11 @@ def test_event_that_no_task_names_is_an_error() -> None:
 def test_what_follows_a_task_somewhere_is_chosen_everywhere() -> None:
     plan = plan_of(task("a", selectors=("y",)), task("b", selectors=("x",), requires=("a",)))
     assert choose(expand(plan, NODES), start=("a",)) == {"a": "n2", "b": "n1 n2"}
+
+
+def test_choice_of_nothing_but_tests_has_something_to_do() -> None:
+    plan = plan_of(task("look", "skipped", selectors=("x",), test_pre=(CommandTest(cmd="true"),)))
+    assert choose(expand(plan, NODES), only=("look",)) == {"look": "n1 n2"}
 
 
 def test_plan_without_tasks_has_nothing_to_choose() -> None:

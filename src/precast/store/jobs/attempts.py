@@ -107,6 +107,7 @@ class NewAttempt(NamedTuple):
     message: str | None = None
     seal: bytes | None = None
     allowed_s: float | None = None  # how long its node may take; None: as the other attempts of the job
+    is_known: bool = False  # it is no change of its job: whoever knows the job knows that the attempt is queued
 
 
 class Turn(NamedTuple):
@@ -175,6 +176,7 @@ class Attempts:
                 "batch": attempt.batch,
                 "state": attempt.state,
                 "reason": attempt.reason,
+                "change": 0 if attempt.is_known else None,
                 "now": now,
                 "due_at": due_at if attempt.state == states.QUEUED else None,
                 "allowed": int((allowed_s if attempt.allowed_s is None else attempt.allowed_s) * 1e6),

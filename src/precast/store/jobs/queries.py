@@ -159,9 +159,10 @@ ADD_ATTEMPT = Query(
     "jobs.add_attempt",
     """
     INSERT INTO attempt
-        (job, task, node, n, is_newest, place, batch, state, reason, queued_at, due_at, until_at, allowed, tries, ended_at, message,
-        seal)
-    VALUES (:job, :task, :node, :n, 1, :place, :batch, :state, :reason, :now, :due_at, :due_at, :allowed, 0, :ended_at, :message, :seal)
+        (job, task, node, n, is_newest, place, batch, state, reason, number, queued_at, due_at, until_at, allowed, tries, ended_at,
+        message, seal)
+    VALUES (:job, :task, :node, :n, 1, :place, :batch, :state, :reason, :change, :now, :due_at, :due_at, :allowed, 0, :ended_at,
+        :message, :seal)
     """,
 )
 MAKE_OLD = Query(

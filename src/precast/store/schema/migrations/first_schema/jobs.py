@@ -32,7 +32,7 @@ TABLES = (
         batch       {int} NOT NULL,
         state       TEXT NOT NULL,
         reason      TEXT,
-        number      {int},                   -- of its last change; NULL until the driver has seen that change
+        number      {int},                   -- of its last change, 0 if there was none; NULL until the driver has seen that change
         queued_at   {int} NOT NULL,
         due_at      {int},                   -- when the wait in the present state ends
         until_at    {int},                   -- when it expires if no node has picked it up

@@ -219,6 +219,22 @@ def test_explain_names_fields_with_their_places(plan: Path, nodes: Path) -> None
     assert (unknown.returncode, "did you mean" in unknown.stderr) == (64, True)
 
 
+def test_dependencies_that_expressions_give_are_those_of_the_nodes_with_data(tmp_path: Path) -> None:
+    file, nodes = tmp_path / "p.yaml", tmp_path / "n.yaml"
+    second = "- {id: b, type: skipped, roles: x, requires: {yaql_exp: '$.needs'}}"
+    file.write_text(f"- {{id: a, type: skipped, roles: x}}\n{second}\n", encoding="utf-8")
+    data = "- {name: n1, roles: x, data: {needs: [a]}}\n- {name: n2, roles: x, data: {needs: []}}\n"
+    nodes.write_text(data, encoding="utf-8")
+    done = precast("explain", "b", file, "--nodes-file", nodes)
+    assert "  a, on the same node (n1)\n    because of requires: (an expression) of b" in done.stdout
+    assert "waits for nothing" in precast("explain", "b", file).stdout
+    nodes.write_text(data.replace("needs: [a]", "other: 1"), encoding="utf-8")
+    assert precast("check", file, "--nodes-file", nodes).returncode == 1
+    file.write_text(file.read_text(encoding="utf-8").replace("$.needs", "$.(("), encoding="utf-8")
+    broken = precast("check", file)
+    assert (broken.returncode, "[PLAN-062]" in broken.stdout) == (1, True)
+
+
 def test_export_writes_a_script_with_the_values_of_the_nodes(plan: Path, nodes: Path, tmp_path: Path) -> None:
     script = tmp_path / "plan.sh"
     done = precast("export", plan, "--as", "script", "--nodes-file", nodes, "-o", script)

@@ -15,7 +15,7 @@ from precast.plans.checks import check_expansion
 from precast.plans.expansion import expand
 from precast.plans.loading.documents import PlanText
 from precast.plans.loading.loader import load_plan
-from precast.plans.model import Expansion, Plan, PlanNode, PlanProblem
+from precast.plans.model import ComputedResult, Expansion, Plan, PlanNode, PlanProblem
 from precast.plans.names import NameMatcher
 from precast.plans.views.dependencies import make_up_nodes
 from precast.plans.views.descriptions import count, list_names
@@ -56,7 +56,7 @@ def open_plan(args: argparse.Namespace) -> OpenedPlan:
     nodes = read_local_nodes([loaded.plan], args.nodes_file)
     if nodes.errors:
         return OpenedPlan(loaded.plan, None, nodes.errors, [*loaded.warnings, *nodes.warnings])
-    return _expand(loaded.plan, nodes.nodes, [*loaded.warnings, *nodes.warnings])
+    return _expand(loaded.plan, nodes.nodes, [*loaded.warnings, *nodes.warnings], getattr(args, "param", []))
 
 
 def load_files(arguments: Sequence[str]) -> OpenedPlan:
@@ -100,10 +100,11 @@ def read_local_nodes(plans: Sequence[Plan], path: str | None) -> ReadNodes:
     return ReadNodes(LocalNodes(found.nodes, found.data, False), found.errors, found.warnings)
 
 
-def _expand(plan: Plan, nodes: LocalNodes, warnings: list[PlanProblem]) -> OpenedPlan:
+def _expand(plan: Plan, nodes: LocalNodes, warnings: list[PlanProblem], given: Sequence[str]) -> OpenedPlan:
     try:
-        expansion = expand(plan, nodes.nodes)
-        problems = check_expansion(expansion)
+        computed, problems = _compute_dependencies(plan, nodes, given)
+        expansion = expand(plan, nodes.nodes, computed)
+        problems += check_expansion(expansion)
     except PrecastError as error:
         return OpenedPlan(plan, None, [problem_of(error)], warnings)
     errors = [problem for problem in problems if problem.is_error]
@@ -111,6 +112,17 @@ def _expand(plan: Plan, nodes: LocalNodes, warnings: list[PlanProblem]) -> Opene
     if nodes.is_made_up:  # of each role there is one node, so they say nothing about limits
         remarks = [problem for problem in remarks if problem.code != issues.IDLE_LIMIT.code]
     return OpenedPlan(plan, None if errors else LocalPlan(plan, nodes, expansion), errors, remarks)
+
+
+def _compute_dependencies(
+    plan: Plan, nodes: LocalNodes, given: Sequence[str]
+) -> tuple[list[ComputedResult], list[PlanProblem]]:
+    """The dependencies that expressions give on the nodes that have data. Raises as `local_values.compute_locally` does."""
+    if not nodes.data or not any(task.computed for task in plan.tasks):
+        return [], []
+    from precast.cli.plans.local_values import compute_locally  # few plans need it, and it imports much
+
+    return compute_locally(plan, nodes, given)
 
 
 def open_sound_plan(args: argparse.Namespace) -> LocalPlan | None:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from precast.base.confinement.confine import Level
 from precast.base.errors import Kind, PrecastError
-from precast.cli.plans.local_plan import LocalPlan
+from precast.cli.plans.local_plan import LocalNodes, LocalPlan
 from precast.cli.plans.plan_files import read_parameter
 from precast.plans.expressions import fill_in, find_expressions
-from precast.plans.model import SYNC_NODE, InstanceKey, PlanProblem, PlanTask
+from precast.plans.model import SYNC_NODE, ComputedResult, InstanceKey, Plan, PlanProblem, PlanTask
 from precast.plans.parameters import check_parameters, read_parameters
 from precast.plans.values.works import TaskFile
 from precast.plans.views.problem_view import problem_of
@@ -21,7 +21,10 @@ from precast.services.plans.evaluation.batches import Batch, Question, gather_pr
 from precast.services.plans.evaluation.processes import EvaluationLimits, PlanEvaluation
 from precast.services.plans.preparing.node_data import NodesOfPlan, make_common
 from precast.services.plans.preparing.programs import BuiltPrograms, RunValues, build_programs
-from precast.services.plans.preparing.values import EvaluatedPlan, evaluate_values
+from precast.services.plans.preparing.values import EvaluatedPlan, compute_dependencies, evaluate_values
+
+# The files are the caller's own: what the kernel cannot confine is evaluated all the same.
+_LIMITS = EvaluationLimits(level=Level.BEST)
 
 
 class LocalValues(NamedTuple):
@@ -57,7 +60,7 @@ def find_values(local: LocalPlan, args: argparse.Namespace) -> LocalValues:
     parameters: dict[str, Any] = {}
     evaluated = EvaluatedPlan([], {}, [])
     try:
-        parameters = _choose_parameters(local, given)
+        parameters = _choose_parameters(local.plan, local.nodes, given)
         evaluated = asyncio.run(_evaluate(local, parameters))
     except PrecastError as error:
         keys = []
@@ -70,22 +73,32 @@ def find_values(local: LocalPlan, args: argparse.Namespace) -> LocalValues:
     return LocalValues(parameters, set(keys), skipped, tasks, built, errors, [*warnings, *built.warnings])
 
 
-def _choose_parameters(local: LocalPlan, given: Mapping[str, str]) -> dict[str, Any]:
+def compute_locally(
+    plan: Plan, nodes: LocalNodes, given: Sequence[str]
+) -> tuple[list[ComputedResult], list[PlanProblem]]:
+    """The dependencies that expressions of a plan give on the nodes that have data, and what is wrong.
+
+    Raises InputError CLI-001 and PLAN-050 to PLAN-055 for parameters, UnavailableError PLAN-065 to PLAN-067.
+    """
+    parameters = _choose_parameters(plan, nodes, dict(map(read_parameter, given)))
+    evaluation = PlanEvaluation(_LIMITS)
+    return asyncio.run(compute_dependencies(evaluation, plan, _gather_data(nodes), parameters))
+
+
+def _choose_parameters(plan: Plan, nodes: LocalNodes, given: Mapping[str, str]) -> dict[str, Any]:
     """The values of the plan's parameters. Without data and without --param, those that have no default may be missing.
 
     Raises InputError PLAN-050 to PLAN-055.
     """
-    if given or local.nodes.data:
-        return check_parameters(local.plan, given)
-    return {found.name: found.default for found in read_parameters(local.plan) if found.has_default}
+    if given or nodes.data:
+        return check_parameters(plan, given)
+    return {found.name: found.default for found in read_parameters(plan) if found.has_default}
 
 
 async def _evaluate(local: LocalPlan, parameters: Mapping[str, Any]) -> EvaluatedPlan:
-    evaluation = PlanEvaluation(EvaluationLimits(level=Level.BEST))
-    data = local.nodes.data
-    known = [instance.key for instance in local.expansion.instances if instance.key.node in data]
-    found = NodesOfPlan(local.nodes.nodes, _describe_nodes(local), make_common(local.nodes.nodes))
-    evaluated = await evaluate_values(evaluation, local.plan, known, found, parameters)
+    evaluation = PlanEvaluation(_LIMITS)
+    known = [instance.key for instance in local.expansion.instances if instance.key.node in local.nodes.data]
+    evaluated = await evaluate_values(evaluation, local.plan, known, _gather_data(local.nodes), parameters)
     questions = list(_list_unread(local, {key.task for key in known}))
     problems = gather_problems(questions, await evaluation.evaluate(Batch(questions)))
     return evaluated._replace(errors=[*evaluated.errors, *problems])
@@ -100,22 +113,24 @@ def _list_unread(local: LocalPlan, known: set[int]) -> Sequence[Question]:
         if task.condition is not None and task.condition.is_yaql:
             questions.append(Question(task.id, "condition", task.condition.text, is_condition=True, at=task.at))
         questions += [Question(task.id, found.name, found.text, at=task.at) for found in find_expressions(task)]
+        questions += [Question(task.id, found.field, found.expression, at=task.at) for found in task.computed]
     return questions
 
 
-def _describe_nodes(local: LocalPlan) -> dict[str, dict[str, Any]]:
+def _gather_data(nodes: LocalNodes) -> NodesOfPlan:
     """The data of the nodes, with what a server adds."""
-    return {
+    data = {
         node.name: {
-            **local.nodes.data[node.name],
+            **nodes.data[node.name],
             "uid": node.name,
             "name": node.name,
             "roles": list(node.roles),
             "tags": list(node.tags),
         }
-        for node in local.nodes.nodes
-        if node.name in local.nodes.data
+        for node in nodes.nodes
+        if node.name in nodes.data
     }
+    return NodesOfPlan(nodes.nodes, data, make_common(nodes.nodes))
 
 
 def _build(

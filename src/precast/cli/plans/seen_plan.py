@@ -11,7 +11,7 @@ from precast.cli.console.client import Client, connect, segment
 from precast.cli.plans.local_plan import LocalNodes, LocalPlan, open_sound_plan
 from precast.cli.plans.run_watch import PLANS
 from precast.plans.expansion import expand
-from precast.plans.model import Plan, PlanNode
+from precast.plans.model import ComputedResult, Plan, PlanNode
 from precast.wire.plans.bodies import InstanceView, PlanDocument, PlanRunView
 
 
@@ -48,6 +48,7 @@ def look_at(args: argparse.Namespace) -> SeenPlan | None:
     document = client.ask("GET", f"{path}/document", PlanDocument)
     plan = msgspec.json.decode(document.plan, type=Plan)
     nodes = [PlanNode(node.name, tuple(node.roles), tuple(node.tags), node.is_master) for node in document.nodes]
-    local = LocalPlan(plan, LocalNodes(nodes, {}, False), expand(plan, nodes))
+    computed = msgspec.json.decode(document.computed, type=list[ComputedResult])
+    local = LocalPlan(plan, LocalNodes(nodes, {}, False), expand(plan, nodes, computed))
     tasks = client.ask("GET", path, PlanRunView).tasks
     return SeenPlan(local, {task.id: task.counts for task in tasks}, client, args.of_run)

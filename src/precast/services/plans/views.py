@@ -104,6 +104,7 @@ def view_document(digest: str, pinned: PinnedPlan) -> PlanDocument:
         [DocumentNode(node.name, list(node.roles), list(node.tags), node.is_master) for node in pinned.nodes],
         pinned.subset,
         pinned.catalogs,
+        msgspec.json.encode(pinned.computed).decode(),
     )
 
 

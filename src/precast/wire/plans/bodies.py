@@ -194,6 +194,9 @@ class PlanDocument(msgspec.Struct, frozen=True):
     nodes: list[DocumentNode]
     subset: SubsetBody
     catalogs: dict[str, dict[str, str]]  # by node: by entry point, and the released one by ""
+    computed: str = (
+        "[]"  # the dependencies that expressions gave, as a JSON text (a list of `plans.model.ComputedResult`)
+    )
 
 
 class ResumeBody(msgspec.Struct, frozen=True, omit_defaults=True):

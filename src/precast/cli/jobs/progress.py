@@ -3,13 +3,12 @@
 Elsewhere the same lines are printed without a bar, each as soon as it is known; --json prints one document at the end.
 """
 
-import os
-import sys
 import time
 
 import msgspec
 
 from precast.base.spans import visible
+from precast.cli.console.live_line import LiveLine
 from precast.cli.console.output import print_json
 from precast.cli.jobs.descriptions import (
     describe_counts,
@@ -29,7 +28,6 @@ COLOURS = {
     states.SKIPPED: "33",
     states.CANCELLED: "2",
 }
-BAR_COLUMNS = 24
 # Names and states are padded to at least these widths, so that most lines align although they are printed one by one.
 NAME_COLUMNS = 12
 STATE_COLUMNS = 13
@@ -41,9 +39,7 @@ class Progress:
     def __init__(self, is_json: bool, mode: str | None = None, first_round: int = 1) -> None:
         """Changes of rounds before `first_round` are not printed."""
         self._is_json = is_json
-        self.is_live = not is_json and sys.stdout is not None and sys.stdout.isatty()
-        self._has_colour = self.is_live and "NO_COLOR" not in os.environ
-        self._has_bar = False
+        self.line = LiveLine(is_json)
         self._began_s = time.monotonic()
         self._steps: dict[str, StepView] = {}
         self._output: list[OutputView] = []
@@ -93,7 +89,7 @@ class Progress:
 
     def show_end(self, job: JobView) -> None:
         """Print the summary of a job that has ended, or is not watched any longer."""
-        self.clear_bar()
+        self.line.clear()
         if self._is_json:
             steps = [self._steps[node] for node in sorted(self._steps)]
             document = {"run": job, "steps": steps, **({"output": self._output} if job.kind == "exec" else {})}
@@ -105,44 +101,28 @@ class Progress:
 
     def show_step(self, step: StepView) -> None:
         """Print the line of one node."""
-        self.clear_bar()
+        self.line.clear()
         self._columns = max(self._columns, len(step.node))
         word = self._paint(step.state, f"{describe_state(step):<{STATE_COLUMNS}}")
         print(f"{step.node:<{self._columns}}  {word}  {describe_step(step, self._mode)}".rstrip(), flush=True)
-
-    def show_note(self, text: str) -> None:
-        """Print a note to standard error, such as that the server is not reachable at present."""
-        self.clear_bar()
-        print(f"precast: note: {visible(text)}", file=sys.stderr, flush=True)
-
-    def clear_bar(self) -> None:
-        """Remove the bar, so that a line can be printed in its place."""
-        if self._has_bar:
-            print("\r\033[K", end="", flush=True)
-            self._has_bar = False
 
     def _show_output(self, output: OutputView) -> None:
         if self._is_json:
             self._output.append(output)
             return
-        self.clear_bar()
+        self.line.clear()
         self._columns = max(self._columns, len(output.node))
         for line in output.lines:
             mark = "|" if line.stream == "out" else self._paint(states.FAILED, "!")
             print(f"{output.node:<{self._columns}} {mark} {visible(line.text)}", flush=True)
 
     def _show_bar(self, job: JobView) -> None:
-        if not self.is_live:
-            return
-        self.clear_bar()
         ended = sum(job.counts.get(state, 0) for state in states.END_STATES)
-        filled = BAR_COLUMNS * ended // max(job.nodes, 1)
-        bar = self._paint(states.COMPLETED, "█" * filled) + "░" * (BAR_COLUMNS - filled)
+        bar = self.line.make_bar(ended, job.nodes, COLOURS[states.COMPLETED])
         running = sorted(step.node for step in self._steps.values() if step.state == states.PICKED_UP)
         names = f"  now: {', '.join(running[:3])}{' …' if len(running) > 3 else ''}" if running else ""
         seconds = time.monotonic() - self._began_s
-        print(f" {bar} {ended}/{job.nodes}  {describe_counts(job)}  {seconds:.0f} s{names}", end="", flush=True)
-        self._has_bar = True
+        self.line.draw(f" {bar} {ended}/{job.nodes}  {describe_counts(job)}  {seconds:.0f} s{names}")
 
     def _paint(self, state: str, text: str) -> str:
-        return f"\033[{COLOURS[state]}m{text}\033[0m" if self._has_colour and state in COLOURS else text
+        return self.line.paint(COLOURS.get(state), text)

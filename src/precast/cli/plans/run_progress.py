@@ -3,14 +3,13 @@
 What follows from a failure is counted beside it and has no line of its own. `--json` prints one document at the end.
 """
 
-import os
-import sys
 import time
 from collections.abc import Mapping
 
 import msgspec
 
 from precast.base.spans import visible
+from precast.cli.console.live_line import LiveLine
 from precast.cli.console.output import print_json
 from precast.cli.jobs.descriptions import MIN_SHOWN_S, describe_job_state
 from precast.wire.jobs.views import OutputView
@@ -27,7 +26,6 @@ COLOURS = {
     states.RUNNING: "36",
     states.VERIFYING: "36",
 }
-BAR_COLUMNS = 24
 STATE_COLUMNS = 10
 _AT_WORK = (states.TESTING, states.RUNNING, states.VERIFYING)
 _ENDS = (states.SUCCESSFUL, states.FAILED, states.DEP_FAILED, states.SKIPPED, states.CANCELLED)
@@ -40,9 +38,7 @@ class RunProgress:
     def __init__(self, is_json: bool, first_round: int = 1) -> None:
         """Changes of rounds before `first_round` are not printed."""
         self._is_json = is_json
-        self.is_live = not is_json and sys.stdout is not None and sys.stdout.isatty()
-        self._has_colour = self.is_live and "NO_COLOR" not in os.environ
-        self._has_bar = False
+        self.line = LiveLine(is_json)
         self._began_s = time.monotonic()
         self._first_round = first_round
         self._instances: dict[str, InstanceView] = {}
@@ -67,14 +63,14 @@ class RunProgress:
         for approval in page.run.approvals:
             if approval.is_due and approval.task not in self._asked and not self._is_json:
                 self._asked.add(approval.task)
-                self.clear_bar()
+                self.line.clear()
                 print(f"{approval.task} waits for a person: {visible(approval.text)}", flush=True)
                 print(f"  let it go: precast plan approve {page.run.run.id} {approval.task}", flush=True)
         self._show_bar(page.run)
 
     def show_end(self, run: PlanRunView) -> None:
         """Print the summary of a run that has ended, or is not watched any longer."""
-        self.clear_bar()
+        self.line.clear()
         if self._is_json:
             instances = [self._instances[key] for key in sorted(self._instances)]
             print_json(msgspec.to_builtins({"run": run, "instances": instances, "output": self._output}))
@@ -85,16 +81,6 @@ class RunProgress:
         end = f"in {seconds:.1f} s" if run.run.is_over else f"not ended after {seconds:.0f} s"
         print(f"{describe_job_state(run.run.state)}: {describe_counts(run.counts)}, {end}", flush=True)
 
-    def show_note(self, text: str) -> None:
-        self.clear_bar()
-        print(f"precast: note: {visible(text)}", file=sys.stderr, flush=True)
-
-    def clear_bar(self) -> None:
-        """Remove the bar, so that a line can be printed in its place."""
-        if self._has_bar:
-            print("\r\033[K", end="", flush=True)
-            self._has_bar = False
-
     def _show_instance(self, instance: InstanceView) -> None:
         known = self._instances.get(instance.key)
         if known is not None and known.attempt > instance.attempt:
@@ -103,7 +89,7 @@ class RunProgress:
         is_news = known is None or known.state != instance.state
         if self._is_json or not is_news or instance.state not in _ENDS or instance.state == states.DEP_FAILED:
             return
-        self.clear_bar()
+        self.line.clear()
         word = self._paint(instance.state, f"{instance.state:<{STATE_COLUMNS}}")
         print(f"{instance.node:<12}  {word}  {describe_instance(instance)}".rstrip(), flush=True)
 
@@ -111,30 +97,25 @@ class RunProgress:
         if self._is_json:
             self._output.append(output)
             return
-        self.clear_bar()
+        self.line.clear()
         title = self._titles.get(output.task, str(output.task))
         for line in output.lines:
             mark = "|" if line.stream == "out" else self._paint(states.FAILED, "!")
             print(f"{output.node:<12} {title} {mark} {visible(line.text)}", flush=True)
 
     def _show_bar(self, run: PlanRunView) -> None:
-        if not self.is_live:
-            return
-        self.clear_bar()
-        total = max(1, sum(run.counts.values()))
+        total = sum(run.counts.values())
         ended = sum(run.counts.get(state, 0) for state in _ENDS)
-        filled = BAR_COLUMNS * ended // total
-        bar = self._paint(states.SUCCESSFUL, "█" * filled) + "░" * (BAR_COLUMNS - filled)
+        bar = self.line.make_bar(ended, total, COLOURS[states.SUCCESSFUL])
         at_work = sorted(
             f"{instance.task} on {instance.node}" for instance in self._instances.values() if instance.state in _AT_WORK
         )
         names = f"  now: {', '.join(at_work[:2])}{' …' if len(at_work) > 2 else ''}" if at_work else ""
         seconds = time.monotonic() - self._began_s
-        print(f" {bar} {ended}/{total}  {seconds:.0f} s{names}", end="", flush=True)
-        self._has_bar = True
+        self.line.draw(f" {bar} {ended}/{total}  {seconds:.0f} s{names}")
 
     def _paint(self, state: str, text: str) -> str:
-        return f"\033[{COLOURS[state]}m{text}\033[0m" if self._has_colour and state in COLOURS else text
+        return self.line.paint(COLOURS.get(state), text)
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:

@@ -41,16 +41,16 @@ def watch(client: Client, run: PlanRunView, progress: RunProgress, wait_s: float
         progress.show_start(run)
         while True:
             left_s = float("inf") if until_s is None else until_s - time.monotonic()
-            request_s = max(0.0, min(LIVE_REQUEST_WAIT_S if progress.is_live else REQUEST_WAIT_S, left_s))
+            request_s = max(0.0, min(LIVE_REQUEST_WAIT_S if progress.line.is_live else REQUEST_WAIT_S, left_s))
             path = f"{PLANS}/{segment(run.run.id)}/changes"
-            page = read_changes(client, path, PlanChanges, after, request_s, progress)
+            page = read_changes(client, path, PlanChanges, after, request_s, progress.line)
             progress.show_changes(page)
             after = page.after
             if (page.run.run.is_over and not page.changes) or (left_s <= 0 and not page.run.run.is_over):
                 progress.show_end(page.run)
                 return page.run
     except KeyboardInterrupt:
-        progress.clear_bar()
+        progress.line.clear()
         print(f"precast: the run goes on; `precast plan stop {run.run.id}` stops it", file=sys.stderr)
         raise
 

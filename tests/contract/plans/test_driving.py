@@ -231,3 +231,19 @@ async def test_dependencies_that_an_expression_gives_hold_on_the_nodes_where_it_
     assert log == ["one on a", "zero on a"]
     states = await site.task_states(run)
     assert (states["one on b"], states["zero on b"]) == ("ready", "pending")
+
+
+async def test_expression_of_a_task_that_does_not_run_may_fail(site: PlanEngine) -> None:
+    plan = (
+        f"- {{id: one, {LOOK}}}\n- {{id: two, type: upload_file, roles: ['*'], condition: {{yaql_exp: 'false'}}, "
+        "parameters: {path: /x, data: {yaql_exp: '$.nothing.here'}}}\n"
+    )
+    run = await site.start_plan(plan, "a")
+    assert await site.play(run, "a") == ["one on a"]
+
+
+async def test_older_condition_is_evaluated_over_the_data_of_each_node(site: PlanEngine) -> None:
+    plan = f"- {{id: one, {LOOK}, condition: \"settings:name == 'a'\"}}\n"
+    run = await site.start_plan(plan, "a", "b")
+    assert await site.play(run, "a", "b") == ["one on a"]
+    assert (await site.task_states(run))["one on b"] == "skipped"

@@ -69,7 +69,10 @@ def make_data(node: NodeInput, own: PlanNode) -> dict[str, Any]:
 
 def make_common(nodes: Sequence[PlanNode]) -> dict[str, Any]:
     """What all nodes have in common: the names and roles of the nodes of the run, as Fuel has them."""
-    known = {node.name: {"name": node.name, "node_roles": list(node.roles)} for node in nodes}
+    known = {
+        node.name: {"uid": node.name, "name": node.name, "fqdn": node.name, "node_roles": list(node.roles)}
+        for node in nodes
+    }
     return {"network_metadata": {"nodes": known}}
 
 

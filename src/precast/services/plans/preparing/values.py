@@ -12,7 +12,7 @@ import msgspec
 
 from precast.base import canonical
 from precast.base.errors import PrecastError
-from precast.plans.conditions import parse_condition
+from precast.plans.conditions import LegacyCondition, parse_condition
 from precast.plans.expressions import Place, find_expressions
 from precast.plans.loading.dependencies import read_computed
 from precast.plans.model import ComputedResult, InstanceKey, Plan, PlanProblem, PlanTask
@@ -77,15 +77,23 @@ async def evaluate_values(
     questions, asked = _ask(plan, wanted, earlier.names)
     nodes = {name: NodeData(data, found.common) for name, data in found.data.items()}
     answers = await evaluation.evaluate(Batch(questions, nodes, earlier.data, parameters)) if questions else []
-    errors += gather_problems(questions, answers)
+    false += [
+        about.key
+        for about, answer in zip(asked, answers, strict=True)
+        if about.place is None and answer.failure is None and not answer.value
+    ]
+    skipped = set(false)
+    # What a task needs that does not run does not matter.
+    needed = [
+        (question, about, answer)
+        for question, about, answer in zip(questions, asked, answers, strict=True)
+        if about.key not in skipped
+    ]
+    errors += gather_problems([question for question, _, _ in needed], [answer for _, _, answer in needed])
     values: dict[tuple[int, str], dict[Place, Any]] = defaultdict(dict)
-    for about, answer in zip(asked, answers, strict=True):
-        if answer.failure is not None:
-            continue
-        if about.place is not None:
+    for _, about, answer in needed:
+        if answer.failure is None and about.place is not None:
             values[about.key][about.place] = answer.value
-        elif not answer.value:
-            false.append(about.key)
     return EvaluatedPlan(_group(false), values, errors)
 
 
@@ -186,12 +194,15 @@ def _judge_legacy(
     """The instances whose older conditions are false, and the problems of such conditions: one for each task."""
     false: list[InstanceKey] = []
     problems: dict[int, PlanProblem] = {}
+    parsed: dict[int, LegacyCondition] = {}
     for key in wanted:
         task = plan.tasks[key.task - 1]
         if task.condition is None or task.condition.is_yaql or key.task in problems:
             continue
         try:
-            if not parse_condition(task.condition.text).evaluate({**found.common, **found.data[key.node]}):
+            if key.task not in parsed:
+                parsed[key.task] = parse_condition(task.condition.text)
+            if not parsed[key.task].evaluate({**found.common, **found.data[key.node]}):
                 false.append(key)
         except PrecastError as error:
             text = f"task {task.id} on {key.node}: {error.message}"

@@ -63,6 +63,7 @@ HOT = [
     queries.END_QUEUED,
     queries.END_QUEUED_BUT,
     queries.RESULTS,
+    queries.RESULTS_OF_NODES,
     queries.NOTE_PHASE,
     queries.HURRY,
     queries.EXPIRE,

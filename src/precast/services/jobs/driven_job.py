@@ -405,6 +405,7 @@ class DrivenJob:
         refused: dict[str, str] = {}
         if job.kind == RELEASE:
             refused = yield from self._stores.releases.release(job, sorted(connected))
+        yield from self._work.prepare_orders(step for step in chosen if step.node in connected)
         away, orders = [], []
         for step in sorted(chosen, key=lambda step: step.node):
             key = AttemptKey(job.id, step.task, step.node, self._round)

@@ -225,6 +225,10 @@ class Attempts:
         """What the nodes have returned for a task on which they succeeded, as stored."""
         return dict((yield queries.RESULTS(job=job, task=task)))
 
+    def find_results(self, job: str, task: int, nodes: Sequence[str]) -> Transaction[dict[str, str | None]]:
+        """What these nodes have returned for a task; those on which it has not succeeded are left out."""
+        return dict((yield queries.RESULTS_OF_NODES(job=job, task=task, nodes=json_list(nodes))))
+
     def list_changes(self, job: str, after: int, limit: int) -> Transaction[tuple[list[AttemptRow], list[OutputRow]]]:
         """List the attempts and outputs that changed after a number: at most `limit` of each, by number."""
         steps = [_attempt(row) for row in (yield queries.STEPS_AFTER(job=job, number=after, limit=limit))]

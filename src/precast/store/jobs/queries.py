@@ -389,6 +389,18 @@ RESULTS = Query(
     SELECT node, result FROM attempt WHERE job = :job AND task = :task AND is_newest = 1 AND state = 'COMPLETED' ORDER BY node
     """,
 )
+RESULTS_OF_NODES = Query(
+    "jobs.results_of_nodes",
+    """
+    SELECT node, result FROM attempt WHERE job = :job AND task = :task AND node IN (SELECT value FROM json_each(:nodes))
+        AND is_newest = 1 AND state = 'COMPLETED'
+    """,
+    postgresql="""
+    SELECT node, result FROM attempt
+    WHERE job = :job AND task = :task AND node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
+        AND is_newest = 1 AND state = 'COMPLETED'
+    """,
+)
 COUNT_LATE = Query(
     "jobs.count_late",
     """

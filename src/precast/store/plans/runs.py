@@ -117,8 +117,10 @@ class PlanRuns:
     def note_success(self, job: str, environment: str, plan: str, ends: Iterable[tuple[str, str]]) -> Transaction[None]:
         """Note that tasks have succeeded on nodes, by their ids, with the data that the run has pinned for the node."""
         now = self._now()
-        for task, node in sorted(ends):
-            yield queries.NOTE_SUCCESS(job=job, environment=environment, plan=plan, title=task, node=node, now=now)
+        yield queries.NOTE_SUCCESS.many(
+            {"job": job, "environment": environment, "plan": plan, "title": task, "node": node, "now": now}
+            for task, node in sorted(ends)
+        )
 
     def find_successes(self, environment: str, plan: str) -> Transaction[dict[tuple[str, str], str]]:
         """The digest of the data of the last success, by the id of the task and the node."""

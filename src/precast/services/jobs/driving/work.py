@@ -94,10 +94,13 @@ class JobWork(Protocol):
     def lost_after_s(self, key: StepKey) -> float | None:
         """How long a node may be disconnected while it works on a step; None: until the step's deadline."""
 
+    def prepare_orders(self, keys: Iterable[StepKey]) -> Transaction[None]:
+        """Read what the orders of these steps need in common, in the transaction that makes them."""
+
     def make_order(
         self, job: JobRow, key: AttemptKey, now: datetime, due_at: datetime, seal: bytes | None
     ) -> Transaction[OrderBody]:
-        """The order of an attempt."""
+        """The order of an attempt. Orders are made side by side: what one of them reads, another reads too."""
 
 
 class StepsOfOneTask:
@@ -124,6 +127,9 @@ class StepsOfOneTask:
 
     def lost_after_s(self, key: StepKey) -> float | None:
         return None
+
+    def prepare_orders(self, keys: Iterable[StepKey]) -> Transaction[None]:
+        yield from ()
 
     def make_order(
         self, job: JobRow, key: AttemptKey, now: datetime, due_at: datetime, seal: bytes | None

@@ -5,7 +5,8 @@ on in the same way.
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -122,12 +123,21 @@ class PlanWork:
     def lost_after_s(self, key: StepKey) -> float | None:
         return self._task(key.task).lost_after_s
 
+    def prepare_orders(self, keys: Iterable[StepKey]) -> Transaction[None]:
+        """Read programs and inputs. The programs of a task never change during a run, so they are read once."""
+        by_task: dict[int, list[str]] = defaultdict(list)
+        for key in keys:
+            by_task[key.task].append(key.node)
+        for number in sorted(by_task.keys() - self._programs.keys()):
+            rows = yield from self._stores.runs.list_programs(self._job, number)
+            self._programs[number] = {node: row.program for row in rows for node in row.nodes}
+        yield from self._inputs.prepare((self._task(number), nodes) for number, nodes in sorted(by_task.items()))
+
     def make_order(
         self, job: JobRow, key: AttemptKey, now: datetime, due_at: datetime, seal: bytes | None
     ) -> Transaction[OrderBody]:
-        text = yield from self._find_program(key)
-        program, task = parse_program(text), self._task(key.task)
-        inputs = yield from self._inputs.find(task, key.node)
+        text, task = self._programs[key.task][key.node], self._task(key.task)
+        program, inputs = parse_program(text), self._inputs.find(task, key.node)
         if isinstance(program.work, CopyWork):
             inputs[COLLECTED] = (inputs.get(COLLECTED) or {}).get(self._pinned.master)
             yield from self._allow_copies(key, inputs[COLLECTED])
@@ -145,13 +155,6 @@ class PlanWork:
         )
         sealed_until = None if seal is None else self._request.sealed_until
         return OrderBody(orders.TASK, SealedTaskOrder(order, job.id, self._request.token, sealed_until, seal or b""))
-
-    def _find_program(self, key: AttemptKey) -> Transaction[str]:
-        """The program of an instance. Programs never change during a run, so those of a task are read once."""
-        if key.task not in self._programs:
-            rows = yield from self._stores.runs.list_programs(self._job, key.task)
-            self._programs[key.task] = {node: row.program for row in rows for node in row.nodes}
-        return self._programs[key.task][key.node]
 
     def _allow_copies(self, key: AttemptKey, collected: object) -> Transaction[None]:
         """Let a node read the files that the master has collected."""

@@ -1,7 +1,7 @@
 """The inputs of tasks: values from the JSON results of other tasks of the run, as JSON."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,35 +15,52 @@ from precast.wire.jobs.views import StepResult
 
 
 class TaskInputs:
-    """Reads the results of one run. A task that has inputs begins only after those that give them, so results are read once."""
+    """Reads the results of one run. A task that has inputs begins only after those that give them.
+
+    So what the nodes of a role have returned is complete when it is read first. What a node has returned itself is read for its order:
+    other nodes may not have got so far.
+    """
 
     def __init__(self, attempts: Attempts, job: str, pinned: PinnedPlan, numbers: Mapping[str, int]) -> None:
         self._attempts, self._job, self._numbers = attempts, job, numbers
         self._nodes: Sequence[PlanNode] = pinned.nodes
         self._fixed = pinned.inputs
-        self._results: dict[str, Mapping[str, Any]] = {}
+        self._of_roles: dict[str, Mapping[str, Any]] = {}  # by the task that gives them, then by node
+        self._own: dict[tuple[str, str], Any] = {}  # by task and node, for the orders that are being made
 
-    def find(self, task: PlanTask, node: str) -> Transaction[dict[str, Any]]:
+    def prepare(self, wanted: Iterable[tuple[PlanTask, Sequence[str]]]) -> Transaction[None]:
+        """Read what tasks need on these nodes; `find` then gives it."""
+        self._own.clear()
+        if self._fixed is not None:
+            return
+        for task, nodes in wanted:
+            for source in task.inputs.values():
+                yield from self._read(source, nodes)
+
+    def _read(self, source: TaskInput, nodes: Sequence[str]) -> Transaction[None]:
+        number = self._numbers[source.task]
+        if source.role == ("self",):
+            stored = yield from self._attempts.find_results(self._job, number, nodes)
+            self._own.update({(source.task, node): _returned(result) for node, result in stored.items()})
+        elif source.task not in self._of_roles:
+            stored = yield from self._attempts.list_results(self._job, number)
+            self._of_roles[source.task] = {node: _returned(result) for node, result in stored.items()}
+
+    def find(self, task: PlanTask, node: str) -> dict[str, Any]:
         """The inputs of a task on a node: a value of the same node, or a mapping from node to value for a role."""
         if self._fixed is not None:
             return dict(self._fixed)
         values: dict[str, Any] = {}
         for name, source in sorted(task.inputs.items()):
-            results = yield from self._read(source.task)
             if source.role == ("self",):
-                values[name] = _pick(results.get(node), source)
+                values[name] = _pick(self._own.get((source.task, node)), source)
                 continue
+            results = self._of_roles[source.task]
             members = {member.name for member in resolve_nodes(source.role, self._nodes)}
             values[name] = {
                 member: _pick(result, source) for member, result in sorted(results.items()) if member in members
             }
         return values
-
-    def _read(self, task: str) -> Transaction[Mapping[str, Any]]:
-        if task not in self._results:
-            stored = yield from self._attempts.list_results(self._job, self._numbers[task])
-            self._results[task] = {node: _returned(result) for node, result in stored.items()}
-        return self._results[task]
 
 
 def _returned(stored: str | None) -> Any:

@@ -103,6 +103,8 @@ TABLES = (
     "CREATE INDEX attempt_open ON attempt (node, queued_at) WHERE state IN ('QUEUED', 'PICKED_UP')",
     "CREATE INDEX attempt_node ON attempt (node)",
     "CREATE INDEX attempt_refused ON attempt (ended_at) WHERE reason = 'refused'",
+    "CREATE INDEX attempt_failed ON attempt (job, ended_at, node, task) WHERE state IN ('FAILED', 'EXPIRED')",
+    "CREATE INDEX attempt_skipped ON attempt (job, reason) WHERE state = 'SKIPPED'",
     "CREATE INDEX attempt_turn ON attempt (job, node) WHERE state = 'QUEUED' AND ordered_at IS NOT NULL",
     "CREATE INDEX attempt_picked ON attempt (job, node) WHERE state = 'PICKED_UP'",
     "CREATE INDEX attempt_claimed ON attempt (node) WHERE state = 'QUEUED' AND claim IS NOT NULL",

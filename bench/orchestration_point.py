@@ -1,0 +1,78 @@
+"""The cost of an orchestration point: all nodes wait until the last has done its part of the catalog, and go on with the next part.
+
+    .venv/bin/python bench/orchestration_point.py [--quick]
+
+A real server drives plans whose tasks are parts of catalogs over 100 light agents: real sessions over TLS 1.3, claims and reports; only the
+work is left out. One plan has a point between each two parts, where every node waits for all (`policy: all`); the other has the same parts
+without points. The time of a point is from the end of a part on the last node until the next part has begun on the first node, and on all.
+Its CPU time is what the server and all its processes take for the run with points beyond the other run, divided by the number of points.
+The full run writes bench/results/orchestration_point.json; the quick one (under a minute) has fewer rounds and writes nothing.
+"""
+
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from bench.plans_cases.fuel import DeployedNode
+from bench.plans_cases.orchestration import PointFigures, measure_points
+from bench.plans_cases.plan_site import running
+from bench.report import Goal, finish, parse_quick, print_rows
+
+AGENTS = 100
+QUICK_PARTS, PARTS = 4, 11
+QUICK_ROUNDS, ROUNDS = 1, 5
+TARGET_S = 2.0
+
+
+def main() -> None:
+    is_quick = parse_quick(__doc__)
+    parts, rounds = (QUICK_PARTS, QUICK_ROUNDS) if is_quick else (PARTS, ROUNDS)
+    deployed = [DeployedNode([])] * (AGENTS - 1)
+    with tempfile.TemporaryDirectory(prefix="precast-point-") as name, running(Path(name), deployed, 1) as site:
+        measured = [measure_points(site, Path(name), parts) for _ in range(rounds)]
+    figures = summarise(measured, parts)
+    print_rows(
+        ["a point over 100 nodes", "figure"],
+        [
+            ["from the last end until the next part begins, ms", figures["begin_first_ms"]],
+            ["until it has begun on all nodes, ms", figures["begin_all_ms"]],
+            ["longest of all points, ms", figures["longest_ms"]],
+            ["server CPU beyond the same work without it, ms", figures["point_cpu_ms"]],
+            ["run longer than without it, ms", figures["point_wall_ms"]],
+            ["server CPU for each part on a node, ms", figures["part_cpu_ms"]],
+        ],
+    )
+    print(f"median of {rounds} rounds of {parts - 1} points; each is checked by the times in the database\n")
+    met = figures["begin_all_ms"] <= TARGET_S * 1e3
+    finish(
+        "orchestration_point",
+        is_quick,
+        figures,
+        [Goal("orchestration-point", figures["begin_all_ms"] / 1e3, TARGET_S, met)],
+    )
+
+
+def summarise(measured: list[PointFigures], parts: int) -> dict[str, Any]:
+    points = parts - 1
+    begin_all = [each for figures in measured for each in figures.begin_all_s]
+    begin_first = [each for figures in measured for each in figures.begin_first_s]
+    return {
+        "agents": AGENTS,
+        "parts": parts,
+        "rounds": len(measured),
+        "begin_first_ms": round(statistics.median(begin_first) * 1e3, 1),
+        "begin_all_ms": round(statistics.median(begin_all) * 1e3, 1),
+        "longest_ms": round(max(begin_all) * 1e3, 1),
+        "point_cpu_ms": round(statistics.median(each.cpu_ms_of_point(points) for each in measured), 1),
+        "point_wall_ms": round(statistics.median(each.wall_s_of_point(points) for each in measured) * 1e3, 1),
+        "part_cpu_ms": round(statistics.median(each.without.cpu_ms_each for each in measured), 2),
+        "with_points_cpu_s": [round(each.with_points.cpu_s, 2) for each in measured],
+        "without_cpu_s": [round(each.without.cpu_s, 2) for each in measured],
+        "with_points_s": [round(each.with_points.wall_s, 2) for each in measured],
+        "without_s": [round(each.without.wall_s, 2) for each in measured],
+    }
+
+
+if __name__ == "__main__":
+    main()

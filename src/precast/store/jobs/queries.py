@@ -324,12 +324,16 @@ NEXT_CLAIM = batch(
     """,
     key=("node",),
 )
-NOTE_PHASE = Query(
+NOTE_PHASE = batch(
     "jobs.note_phase",
+    _COLUMNS + ", phase text, message text",
     """
-    UPDATE attempt SET phase = :phase, message = COALESCE(:message, message), number = NULL
-    WHERE job = :job AND task = :task AND node = :node AND n = :n AND state = 'PICKED_UP' RETURNING job
+    UPDATE attempt SET phase = input.phase, message = COALESCE(input.message, attempt.message), number = NULL FROM input
+    WHERE attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
+        AND attempt.state = 'PICKED_UP'
+    RETURNING attempt.job, attempt.task, attempt.node, attempt.n
     """,
+    key=_KEY,
 )
 NOTE_REPORT = Query(
     "jobs.note_report",

@@ -438,7 +438,10 @@ class DrivenJob:
             yield from stores.grants.grant(key, turn.claim)
             return
         order = yield from self._work.make_order(job, key, now, due_at, turn.seal)
-        yield from stores.orders.post(key.node, order.kind, order.body)
+        if isinstance(order, Ending):
+            yield from stores.attempts.end(key, states.QUEUED, order)
+        else:
+            yield from stores.orders.post(key.node, order.kind, order.body)
 
     def _lock(self) -> Transaction[JobRow]:
         job = yield from self._stores.jobs.lock(self._claim)

@@ -116,3 +116,15 @@ NO_CONSENT = Issue(
     "{count} nodes allow no commands, which the plan would run there, the first: {task} on {node}",
     "set allow_exec = true in the agent's configuration of these nodes, or leave the tasks out; then: precast facts collect {node}",
 )
+PROGRAM_TOO_LARGE = Issue(
+    "PLAN-121",
+    Kind.INPUT,
+    "what task {task} does on {node} is too large for an order: {size} bytes, and at most {limit}",
+    "have files that are large copied (`copy_files`, `sync`, or a manifest), and split a task that has many",
+)
+RUN_TOO_LARGE = Issue(
+    "PLAN-122",
+    Kind.INPUT,
+    "with what task {task} does on {node}, the plan has more than {mib} MiB to do",
+    "run it over fewer nodes at once, or have large files copied (`copy_files`, `sync`, or a manifest)",
+)

@@ -99,8 +99,11 @@ class JobWork(Protocol):
 
     def make_order(
         self, job: JobRow, key: AttemptKey, now: datetime, due_at: datetime, seal: bytes | None
-    ) -> Transaction[OrderBody]:
-        """The order of an attempt. Orders are made side by side: what one of them reads, another reads too."""
+    ) -> Transaction[OrderBody | Ending]:
+        """The order of an attempt, or how the attempt ends because it can have none.
+
+        Orders are made side by side: what one of them reads, another reads too.
+        """
 
 
 class StepsOfOneTask:
@@ -133,6 +136,6 @@ class StepsOfOneTask:
 
     def make_order(
         self, job: JobRow, key: AttemptKey, now: datetime, due_at: datetime, seal: bytes | None
-    ) -> Transaction[OrderBody]:
+    ) -> Transaction[OrderBody | Ending]:
         yield from ()
         return make_order(job, self._request, key, now, due_at, seal)

@@ -21,6 +21,7 @@ from precast.services.jobs.requests import JobRequest, explain
 from precast.services.jobs.sealed_commands import SealedTaskOrder
 from precast.services.plans.driving.instance_net import InstanceNet, number_tasks
 from precast.services.plans.driving.task_inputs import TaskInputs
+from precast.services.plans.order_sizes import MAX_ORDER_BYTES, measure_order
 from precast.services.plans.pinned import PinnedPlan, decode_pinned
 from precast.services.plans.preparing.catalogs import list_catalog_works
 from precast.store.engine.database import Database
@@ -135,7 +136,7 @@ class PlanWork:
 
     def make_order(
         self, job: JobRow, key: AttemptKey, now: datetime, due_at: datetime, seal: bytes | None
-    ) -> Transaction[OrderBody]:
+    ) -> Transaction[OrderBody | Ending]:
         text, task = self._programs[key.task][key.node], self._task(key.task)
         program, inputs = parse_program(text), self._inputs.find(task, key.node)
         if isinstance(program.work, CopyWork):
@@ -153,6 +154,10 @@ class PlanWork:
             _find_catalogs(program, self._pinned.catalogs.get(key.node, {})),
             explain(self._request, job.made_by),
         )
+        if (size := measure_order(order)) > MAX_ORDER_BYTES:
+            limit = f"{size} bytes, and at most {MAX_ORDER_BYTES}"
+            why = f"its order is too large: {limit}; let the tasks that it has inputs from return less"
+            return Ending(states.FAILED, states.REFUSED, why)
         sealed_until = None if seal is None else self._request.sealed_until
         return OrderBody(orders.TASK, SealedTaskOrder(order, job.id, self._request.token, sealed_until, seal or b""))
 

@@ -1,11 +1,12 @@
 """The inputs of tasks: values from the JSON results of other tasks of the run, as JSON."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from precast.base import canonical
+from precast.base.errors import PrecastError
 from precast.plans.model import PlanNode, PlanTask, TaskInput
 from precast.plans.roles import resolve_nodes
 from precast.services.plans.pinned import PinnedPlan
@@ -66,9 +67,11 @@ class TaskInputs:
 def _returned(stored: str | None) -> Any:
     result = StepResult() if stored is None else msgspec.json.decode(stored, type=StepResult)
     try:
-        return json.loads(result.returned) if result.returned else None
-    except ValueError:
-        return None  # a node has returned something else than JSON
+        value = canonical.decode_mapping(result.returned.encode()) if result.returned else None
+        canonical.encode(value)
+    except (ValueError, RecursionError, PrecastError):
+        return None  # a node has returned something else than an object in JSON, or what no order can have
+    return value
 
 
 def _pick(result: Any, source: TaskInput) -> Any:

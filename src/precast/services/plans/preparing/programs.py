@@ -10,6 +10,8 @@ from precast.plans.expressions import fill_in
 from precast.plans.model import InstanceKey, Plan, PlanNode, PlanProblem, PlanTask
 from precast.plans.programs import build_collect_program, build_program, describe_noop, find_program_problems
 from precast.plans.values.works import TaskFile
+from precast.services.plans import issues
+from precast.services.plans.order_sizes import MAX_PROGRAM_BYTES, measure_program
 from precast.services.plans.pinned import SkippedTask
 from precast.services.plans.preparing.values import EvaluatedPlan
 from precast.store.plans.runs import ProgramRow
@@ -19,6 +21,8 @@ from precast.wire.jobs.programs import CollectWork, ExecutableWork, NoWork, Task
 
 # After so many errors no further programs are built.
 MAX_ERRORS = 100
+# Of all different programs of a run: they are in memory at its start, and stored in one transaction.
+MAX_RUN_BYTES = 128 * 1024 * 1024
 
 
 class RunValues(NamedTuple):
@@ -82,7 +86,7 @@ class _ProgramBuilder:
         self._warnings: list[PlanProblem] = []
         self._executables: set[str] = set()
         self._collecting: list[int] = []
-        self._copied: set[int] = set()  # tasks that copy files to some node
+        self._bytes = 0  # of all different programs
 
     def add_task(self, number: int, names: Sequence[str]) -> None:
         """Add the programs of a task on these nodes."""
@@ -103,6 +107,8 @@ class _ProgramBuilder:
                 idle.append(name)
                 continue
             text = program_text(program)
+            if text not in by_text and not self._has_room(text, task, name):
+                continue
             by_text[text].append(name)
             found[text] = program
         if idle:
@@ -120,6 +126,18 @@ class _ProgramBuilder:
             sorted(self._executables),
             self._collecting,
         )
+
+    def _has_room(self, text: str, task: PlanTask, name: str) -> bool:
+        """Whether a program fits in an order, and beside the others in the run."""
+        self._bytes += len(text)
+        if (size := measure_program(text)) > MAX_PROGRAM_BYTES:
+            error = issues.PROGRAM_TOO_LARGE.error(task=task.id, node=name, size=size, limit=MAX_PROGRAM_BYTES)
+        elif self._bytes > MAX_RUN_BYTES:
+            error = issues.RUN_TOO_LARGE.error(task=task.id, node=name, mib=MAX_RUN_BYTES // 2**20)
+        else:
+            return True
+        self._errors.append(PlanProblem(task.at, error.code, error.message, error.hint))
+        return False
 
     def _add(self, row: ProgramRow, program: TaskProgram) -> None:
         self._programs.append(row)

@@ -233,7 +233,7 @@ BAD_DECLARATION = Issue(
     "PLAN-052",
     Kind.INPUT,
     "the declaration of parameter {name} is invalid: {reason}",
-    "write {name}: {{type: …, default: …, description: …}}; all three may be left out",
+    "write a mapping below {name}, with type, default and description; all three may be left out",
 )
 UNKNOWN_PARAMETER = Issue(
     "PLAN-053",
@@ -257,7 +257,7 @@ BAD_CONDITION = Issue(
     "PLAN-060",
     Kind.INPUT,
     "{what} cannot be read: {reason}",
-    "write comparisons such as settings:a.b == true, with and, or, not, in and parentheses; or write it in YAQL as {{yaql_exp: …}}",
+    "write comparisons such as settings:a.b == true, with and, or, not, in and parentheses; or write it in YAQL, below yaql_exp",
 )
 BAD_CONDITION_VALUE = Issue(
     "PLAN-061",
@@ -281,7 +281,7 @@ PLACEHOLDER = Issue(
     "PLAN-058",
     Kind.INPUT,
     "task {task} has {name} in {field}; it is not replaced by anything",
-    "declare a parameter of the plan, and use the variable $PT_name in the command, or {{yaql_exp: …}} for the whole value",
+    "declare a parameter of the plan, and use the variable $PT_name in the command, or yaql_exp for the whole value",
 )
 BAD_EXPRESSION = Issue(
     "PLAN-062",

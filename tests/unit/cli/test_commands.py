@@ -11,7 +11,7 @@ ALL = {" ".join(words): parser for words, parser in parsers(build_parser(list(GR
 # These commands run until they are stopped, are processes that the daemon starts for itself, or print a document in another format.
 WITHOUT_JSON = {
     *("precast server", "precast signer", "precast agent", "precast agent run"),
-    *("precast agent exec", "precast agent network"),
+    *("precast agent exec", "precast agent task", "precast agent network"),
     *("precast net draw", "precast net export", "precast net import"),
     *("precast plan draw", "precast plan export"),
 }

@@ -23,18 +23,14 @@ from precast.wire.jobs.programs import (
     AnyTest,
     AnyWork,
     CatalogWork,
-    CleanTest,
     CollectWork,
-    FactTest,
-    FileTest,
     ManifestWork,
     NoWork,
     TaskProgram,
+    only_looks,
 )
 
 _PLACEHOLDER: Final = re.compile(r"(?<!\$)\{[A-Z][A-Z0-9_]*\}")
-# Tests that need no right to run commands; a no-op run of anybody makes no others.
-_LOOKING: Final = (FileTest, FactTest, CleanTest)
 _CATALOGS: Final = ("catalog", "manifest")
 _WITHOUT_WORK: Final = ("stage", "group", "skipped", "run_plan")
 
@@ -49,7 +45,7 @@ def build_program(task: PlanTask, node: PlanNode, values: PlanValues) -> TaskPro
     work: AnyWork = build_work(task, node.name, values) if task.type in _CATALOGS else NoWork()
     if isinstance(work, CatalogWork | ManifestWork):
         work = msgspec.structs.replace(work, mode="noop")
-    return _check(task, node.name, work, [test for test in task.test_pre if isinstance(test, _LOOKING)], [])
+    return _check(task, node.name, work, [test for test in task.test_pre if only_looks(test)], [])
 
 
 def describe_noop(task: PlanTask) -> str:

@@ -208,7 +208,7 @@ def test_noop_run_applies_catalogs_without_changes() -> None:
 
 @pytest.mark.parametrize("type_", ["shell", "task", "upload_file", "copy_files", "sync", "reboot"])
 def test_noop_run_executes_nothing_else(type_: TaskType) -> None:
-    tests = (CommandTest(cmd="true"), FileTest(path="/x"), HttpTest(url="http://x/"))
+    tests = (CommandTest(cmd="true"), FileTest(path="/x"), FileTest(path="/x", contains="y"), HttpTest(url="http://x/"))
     program = build_program(PlanTask("t", type_, AT, test_pre=tests, test_post=tests), NODE, NOOP)
     assert program == TaskProgram("t", NoWork(), [FileTest(path="/x")])
     assert not program.needs_command_right

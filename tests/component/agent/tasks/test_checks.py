@@ -176,12 +176,6 @@ def test_file_fails_with_what_is_there(stage: Stage, test: FileTest, reason: str
     assert fails(stage, test) == reason
 
 
-def test_look_only_node_does_not_tell_what_is_in_a_file(stage: Stage) -> None:
-    stage.server.permit(stage.root, "web1", "never")
-    outcome = stage.run(NoWork(), before=[FileTest(path="/etc/precast/agent.toml", contains="allow")], is_signed=False)
-    assert "only looks until a policy permits enforcing" in outcome.ended.message
-
-
 def test_fact_passes_by_its_value_as_it_is_now(stage: Stage) -> None:
     facts = stage.root / "etc/precast/facts.d"
     facts.mkdir(parents=True)

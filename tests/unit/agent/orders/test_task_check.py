@@ -110,8 +110,15 @@ def test_task_that_only_applies_catalogs_and_looks_needs_no_signature_and_no_rig
     node.refuse(other, "it is for web2")
 
 
-@pytest.mark.parametrize("test", [CommandTest(cmd="true"), ResourceTest(type="file", title="/x")])
-def test_task_whose_test_runs_something_needs_what_commands_need(node: Node, test: AnyTest) -> None:
+@pytest.mark.parametrize(
+    "test",
+    [
+        CommandTest(cmd="true"),
+        ResourceTest(type="file", title="/x"),
+        FileTest(path="/etc/shadow", contains="root:$y$"),
+    ],
+)
+def test_task_whose_test_runs_or_reads_something_needs_what_commands_need(node: Node, test: AnyTest) -> None:
     program = TaskProgram("t", NoWork(), after=[test])
     node.refuse(node.order(program, is_signed=False), "it runs commands, and is not signed")
     node.refuse(node.order(program), "allow_exec is not set", allows_exec=False)

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from precast.base.errors import NotFoundError
 from precast.resources.contract import ManagedNode
 from precast.resources.files import issues
-from precast.resources.files.safe_paths import LinkTarget, OpenParent, ParentCache, follow_links, parent_cache
+from precast.resources.files.safe_paths import LinkTarget, OpenParent, ParentCache, follow_links, parent_cache, resolve
 
 MAX_BYTES: Final = 64 << 20  # of a file that is read as a whole
 MAX_STREAM_BYTES: Final = 16 << 30  # of a file that is read in pieces
@@ -76,8 +76,14 @@ def check_names(path: str, status: os.stat_result, directory: os.stat_result) ->
 def find_distrust(parents: ParentCache, path: str) -> str | None:
     """Why another user than root (or the user who runs us) can change what is at a path, or replace it; None if no other user can.
 
-    A directory in which every user can create files is no danger to what lies in it if only the owner of an entry can rename it.
+    A directory in which every user can create files is no danger to what lies in it if only the owner of an entry can rename it. A link on
+    the way counts with the directories above it, and with those above the place that it leads to.
     """
+    real = resolve(parents.root, path)[len(parents.root) :] if parents.root else os.path.realpath(path or "/")
+    return _find_distrust_above(parents, path) or _find_distrust_above(parents, real)
+
+
+def _find_distrust_above(parents: ParentCache, path: str) -> str | None:
     trusted = (0, os.geteuid())
     while True:
         status = find_status(parents, path or "/", is_followed=True)

@@ -186,3 +186,15 @@ def test_link_of_root_leads_to_the_directory_below_the_root(task: RunningTask, s
     (task.root / "etc/modules").symlink_to("/srv/modules")
     sync(task, str(source), "/etc/modules")
     assert tree(task.root / "srv/modules") == tree(source)
+
+
+@NEEDS_RSYNC
+@AS_ROOT
+def test_directory_behind_a_link_that_another_user_can_replace_is_refused(task: RunningTask, source: Path) -> None:
+    task.home("/home/ann", 0o755, STRANGER)
+    (task.root / "home/ann/modules").mkdir()
+    (task.root / "srv").mkdir()
+    (task.root / "srv/modules").symlink_to("/home/ann/modules")
+    assert refused(lambda: sync(task, str(source), "/srv/modules")) == "AGENT-067"
+    assert refused(lambda: sync(task, str(source), "/srv/modules/below")) == "AGENT-067"
+    assert list((task.root / "home/ann/modules").iterdir()) == []

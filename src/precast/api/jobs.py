@@ -33,6 +33,7 @@ _REPEAT_ERRORS = (
     run_issues.NO_SUCH_RUN,
     run_issues.RUN_OPEN,
     run_issues.NOTHING_TO_REPEAT,
+    run_issues.RUN_OF_PLAN,
     run_issues.OTHER_ENVIRONMENT,
     run_issues.TOO_OFTEN,
 )

@@ -55,6 +55,7 @@ _START = (
 _STOP = (*_NOT_FOUND, run_issues.RUN_OVER)
 _REPEAT = (
     *(*_NOT_FOUND, run_issues.RUN_OPEN, run_issues.NOTHING_TO_REPEAT, run_issues.TOO_OFTEN),
+    run_issues.OTHER_ENVIRONMENT,
     *(issues.COMMANDS_NEEDED, issues.NO_SUCH_TASK, *_SIGNER),
 )
 _WATCH_QUERY = ("after", "wait_s")

@@ -42,3 +42,9 @@ TOO_OFTEN = Issue(
     "{person} has started more than {limit} runs and commands in a minute",
     "wait a minute, name more nodes in one run, or raise the server's setting `runs_per_minute`",
 )
+RUN_OF_PLAN = Issue(
+    "RUN-009",
+    Kind.CONFLICT,
+    "the run {run} is of a plan, whose tasks have an order",
+    "use `precast plan {verb} {run}`",
+)

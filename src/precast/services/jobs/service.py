@@ -11,7 +11,8 @@ from precast.services import texts
 from precast.services.identity.signer.messages import Credential
 from precast.services.jobs import issues
 from precast.services.jobs.creation import JobCreation, NewJob
-from precast.services.jobs.requests import APPLY, EXEC, decode_request, request_command, request_run
+from precast.services.jobs.node_environments import require_environments
+from precast.services.jobs.requests import APPLY, EXEC, PLAN, decode_request, request_command, request_run
 from precast.services.jobs.sealed_commands import CommandSigner, NewCommand, SealedRequest, seal_command
 from precast.services.jobs.views import view_job, view_output, view_step, view_wait
 from precast.services.query.targets import ResolvedTargets, TargetService
@@ -29,7 +30,6 @@ from precast.wire.nodes.bodies import TargetsBody
 
 LISTED = 50
 CHANGES = 500
-NAMES_AT_ONCE = 100
 # The longest time that a viewer may wait for a change.
 MAX_WAIT_S = 20.0
 # Changes within this time are answered together, unless the job ends or a page is full.
@@ -114,7 +114,7 @@ class JobService:
         environments: Sequence[str] = (),
         kind: str | None = None,
     ) -> JobView:
-        """Go on with a job that was stopped, aborted or halted: with the nodes that have not begun. Raises RUN-001, RUN-007, RUN-008."""
+        """Go on with a job that was stopped, aborted or halted: with the nodes that have not begun. Raises RUN-001, RUN-007 to RUN-009."""
         return await self._repeat(job_id, actor, "resume", RESUMED, credential, environments, kind)
 
     async def retry(
@@ -125,7 +125,7 @@ class JobService:
         environments: Sequence[str] = (),
         kind: str | None = None,
     ) -> JobView:
-        """Repeat a job that has ended on the nodes that failed. Raises RUN-001, RUN-007, RUN-008."""
+        """Repeat a job that has ended on the nodes that failed. Raises RUN-001, RUN-007 to RUN-009."""
         return await self._repeat(job_id, actor, "retry", RETRIED, credential, environments, kind)
 
     async def _repeat(
@@ -140,7 +140,7 @@ class JobService:
     ) -> JobView:
         """Open another round of a job, for the steps that ended in one of these states."""
         job, nodes = await self._database.read(self._find_repeatable, job_id, verb, ended, environments, kind)
-        await self._require_environments(nodes, environments)
+        await require_environments(self._targets, nodes, environments)
         request = decode_request(job)
         sealed = SealedRequest(request, {})
         if job.kind == EXEC:
@@ -148,18 +148,12 @@ class JobService:
             sealed = await seal_command(self._signer, new, credential, self._database.clock.now())
         return await self._database.write(self._open_round, job, sealed, nodes, actor, verb)
 
-    async def _require_environments(self, nodes: Sequence[str], environments: Sequence[str]) -> None:
-        """Nodes may have moved to another environment since the job was created. Raises DeniedError RUN-006."""
-        for start in range(0, len(nodes) if environments else 0, NAMES_AT_ONCE):
-            named = TargetsBody([",".join(nodes[start : start + NAMES_AT_ONCE])])
-            page = await self._targets.resolve_page(named, may_be_gone=True)
-            if any(row.environment not in environments for row in page.nodes):
-                raise issues.OTHER_ENVIRONMENT.error()
-
     def _find_repeatable(
         self, job_id: str, verb: str, ended: Sequence[str], environments: Sequence[str], kind: str | None
     ) -> Transaction[tuple[JobRow, list[str]]]:
         job = yield from self._find(job_id, kind, environments)
+        if job.kind == PLAN:
+            raise issues.RUN_OF_PLAN.error(run=job_id, verb=verb)
         if job.ended_at is None:
             raise issues.RUN_OPEN.error(run=job_id, verb=verb)
         steps = yield from self._attempts.list_states(job.id)

@@ -64,7 +64,7 @@ class PlanChangesService:
         return await self._reading.show(run, participant.environments)
 
     async def resume(self, run: str, participant: Participant, credential: Credential | None = None) -> PlanRunView:
-        """Go on with a run that has ended, with everything that has not succeeded. Raises PLAN-107, PLAN-115, RUN-007, RUN-008."""
+        """Go on with a run that has ended, with everything that has not succeeded. Raises PLAN-107, PLAN-115, RUN-006 to RUN-008."""
         return await self._repeat(run, RESUME, find_unfinished, participant, credential)
 
     async def retry(
@@ -94,6 +94,8 @@ class PlanChangesService:
         instances = choose(ended.pinned, ended.steps)
         if not instances:
             raise job_issues.NOTHING_TO_REPEAT.error(run=run, verb=verb, states="failed or left to do")
+        nodes = sorted({node for group in instances for node in group.nodes})
+        await self._starter.require_nodes(nodes, participant)
         programs = await self._database.read(self._read_programs, run, instances)
         commands = [row for row in programs if parse_program(row.program).needs_command_right]
         if commands and not roles.includes(participant.role, roles.COMMANDS):

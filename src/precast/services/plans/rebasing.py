@@ -14,6 +14,7 @@ from precast.services.approvals.approvals import Participant
 from precast.services.identity.signer.messages import Credential
 from precast.services.jobs import issues as job_issues
 from precast.services.jobs.requests import decode_request
+from precast.services.plans import issues
 from precast.services.plans.changes import RESUME, EndedRun, has_work, is_done
 from precast.services.plans.preparing.preparation import Instances, PlanPreparation, PreparedPlan
 from precast.services.plans.reading import PlanReading
@@ -83,7 +84,11 @@ class PlanRebasing:
             pinned.subset,
             pinned.mode,
         )
-        return await self._preparation.prepare(request, participant, is_start=is_start, before=pinned.plan.tasks)
+        prepared = await self._preparation.prepare(request, participant, is_start=is_start, before=pinned.plan.tasks)
+        if (environment := prepared.pinned.environment) != pinned.environment:
+            # Whoever sees the run sees the nodes of the environment for which it was started.
+            raise issues.SEVERAL_ENVIRONMENTS.error(environments=f"{pinned.environment}, {environment}")
+        return prepared
 
     async def _compare(self, ended: EndedRun, prepared: PreparedPlan) -> list[RebaseChange]:
         before = await self._database.read(self._read_all_programs, ended.job.id, ended.pinned.plan)

@@ -23,7 +23,7 @@ from precast.store.engine.query import Transaction
 from precast.store.jobs.attempts import Attempts
 from precast.store.jobs.jobs import JobRow
 from precast.store.plans.runs import PlanRuns, ProgramRow
-from precast.wire.jobs.programs import ExecutableWork, parse_program
+from precast.wire.jobs.programs import CollectWork, ExecutableWork, parse_program
 from precast.wire.plans.bodies import PlanCheck, PlanRunView, RunTaskBody
 
 
@@ -48,12 +48,14 @@ class TaskReplays:
         """Start the run. Raises NotFoundError PLAN-111, PLAN-113, PLAN-115, and what a start raises."""
         texts.check("the reason", body.why)
         job, prepared = await self._database.read(self._prepare, run, body, participant)
+        await self._starter.require_nodes([body.node], participant)
         check_rights(prepared, participant)
         request = msgspec.structs.replace(
             decode_request(job),
             at_once=None,
             token="",
             sealed_until=None,
+            overrides_window=False,  # who overrides a window says so for each run
             why=body.why or f"{body.task} of {run} again",
         )
         return await self._starter.launch(self._ids.new(), request, prepared, participant, credential)
@@ -65,7 +67,9 @@ class TaskReplays:
         number = find_task(pinned.plan, run, body.task)
         program = yield from self._find_program(run, number, body)
         inputs = TaskInputs(self._attempts, run, pinned, number_tasks(pinned.plan.tasks))
-        values = yield from inputs.find(pinned.plan.tasks[number - 1], body.node)
+        task = pinned.plan.tasks[number - 1]
+        yield from inputs.prepare([(task, [body.node])])
+        values = inputs.find(task, body.node)
         digest = (yield from self._runs.find_data(run)).get(body.node)
         data = None if digest is None else (yield from self._runs.read_data(digest))
         alone = _pin_alone(run, pinned, number, body.node, values)
@@ -78,7 +82,8 @@ class TaskReplays:
         commands = programs if parsed.needs_command_right else []
         nodes = {body.node: data} if data is not None else {}
         instances = [Instances(1, [body.node])]
-        return job, PreparedPlan(check, alone, instances, programs, commands, nodes, executables)
+        collecting = [1] if isinstance(parsed.work, CollectWork) else []
+        return job, PreparedPlan(check, alone, instances, programs, commands, nodes, executables, collecting)
 
     def _find_program(self, run: str, number: int, body: RunTaskBody) -> Transaction[str]:
         for row in (yield from self._runs.list_programs(run, number)):

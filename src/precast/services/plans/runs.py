@@ -4,7 +4,7 @@ A run is stored whole, with its attempts and all that it has pinned, in the tran
 this service itself drives nothing.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -81,6 +81,10 @@ class PlanStarter:
         return await self.launch(
             self._ids.new(), make_request(request, prepared.pinned), prepared, participant, credential
         )
+
+    async def require_nodes(self, names: Sequence[str], participant: Participant) -> None:
+        """Raises DeniedError RUN-006 if a node of a run is by now in an environment that is not the participant's."""
+        await self._preparation.require_nodes(names, participant)
 
     async def launch(
         self,

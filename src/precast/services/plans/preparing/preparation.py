@@ -16,6 +16,7 @@ from precast.plans.model import ComputedResult, InstanceKey, Plan, PlanNode, Pla
 from precast.plans.views.problem_view import view_problem
 from precast.services.approvals.approvals import Participant
 from precast.services.jobs import issues as job_issues
+from precast.services.jobs.node_environments import require_environments
 from precast.services.plans import issues
 from precast.services.plans.pinned import PinnedPlan
 from precast.services.plans.preparing.catalogs import CatalogPins
@@ -103,6 +104,10 @@ class PlanPreparation:
             return _refuse(request, answer, place)
         prepared = await self._complete(request, answer, answer.plan, place, files, found, is_start=is_start)
         return prepared._replace(pinned=msgspec.structs.replace(prepared.pinned, computed=computed))
+
+    async def require_nodes(self, names: Sequence[str], participant: Participant) -> None:
+        """Raises DeniedError RUN-006 if a node of a run is by now in an environment that is not the participant's."""
+        await require_environments(self._targets, names, participant.environments)
 
     async def _resolve(self, request: PlanRequest, participant: Participant) -> RunNodes:
         bodies = [request.nodes, *([TargetsBody([request.master])] if request.master else [])]

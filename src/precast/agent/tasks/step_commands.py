@@ -3,6 +3,7 @@
 The command leads a group of its own. It is asked to end when its step is; the task's process then kills whatever is left.
 """
 
+import errno
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -42,6 +43,7 @@ def shell(text: str) -> list[str]:
 def run_in_step(context: TaskContext, command: Command) -> CommandEnd:
     """Run a command to its end. It has succeeded if it ends with 0."""
     captured, tail = bytearray(), _Tail()
+    environment = {**command_environment(context.order), **command.environment}
 
     def capture(stream: Stream, piece: bytes) -> None:
         if stream == "out":
@@ -58,16 +60,25 @@ def run_in_step(context: TaskContext, command: Command) -> CommandEnd:
             _NO_BOUND,
             pass_on,
             directory=_below(context.root, command.directory),
-            environment={**command_environment(context.order), **command.environment},
+            environment=environment,
             must_stop=context.must_stop,
             stdin=command.stdin,
             on_piece=capture,
         )
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.E2BIG:
+            return CommandEnd(failed(_describe_largest(environment), is_final=True))
         reason = error.strerror if isinstance(error, OSError) else str(error)
         named = getattr(error, "filename", None) or command.argv[0]
         return CommandEnd(failed(f"{named} cannot be run: {reason}"))
     return CommandEnd(_judge(result, tail.text), bytes(captured))
+
+
+def _describe_largest(environment: Mapping[str, str]) -> str:
+    """Why the system refuses to start a command: one variable may have 128 KiB, and all together some 2 MiB."""
+    sizes = {name: len(value.encode(errors="replace")) for name, value in environment.items()}
+    name = max(sizes, key=lambda name: sizes[name])
+    return f"it has more in its variables than this system allows: {name} has {sizes[name]} bytes"
 
 
 def _judge(result: CommandResult, last_line: str) -> StepOutcome:

@@ -227,6 +227,12 @@ def test_inputs_are_variables_and_never_part_of_the_command(stage: Stage) -> Non
     assert outcome.lines == [f'a b; touch /x|3|[1,"two"]|null|mine|o1|{stage.root}/etc']
 
 
+def test_input_that_is_too_large_for_a_variable_is_named(stage: Stage) -> None:
+    ended = stage.run(ShellWork("true"), inputs=f'{{"small": 1, "large": "{"x" * 131_072}"}}', retries=3).ended
+    reason = "it has more in its variables than this system allows: PT_large has 131072 bytes"
+    assert (ended.is_success, ended.message) == (False, reason)
+
+
 def test_command_that_cannot_be_started_fails_with_the_reason(stage: Stage) -> None:
     ended = stage.run(ShellWork("true", directory="/none")).ended
     assert (ended.is_success, ended.message) == (False, f"{stage.root}/none cannot be run: No such file or directory")

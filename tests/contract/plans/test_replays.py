@@ -1,6 +1,7 @@
 """A task of a run is repeated on one node, with what it had there: as a run of its own."""
 
 import json
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -55,7 +56,7 @@ async def test_token_of_an_environment_repeats_nothing_on_nodes_that_have_left_i
     else:
         run = await _run(site, "one")
     await site.database.write(Fleet(site.database).set_classification, "a", NodeClassification("secret", None, True))
-    attempts = {
+    attempts: dict[str, Callable[[], Awaitable[object]]] = {
         "retry": lambda: site.plans.changes.retry(run, [], OF_PRODUCTION),
         "run-task": lambda: site.plans.replays.start(run, RunTaskBody("one", "a"), OF_PRODUCTION),
     }

@@ -33,6 +33,9 @@ MAX_SETTLED = 1_000
 LOOK_S = 2.0
 # A node that was connected when its job began and has left since is expected back for so long: its server may have restarted.
 RETURN_GRACE = timedelta(seconds=10)
+# A server that takes a job on expects its nodes back for so long, before it counts how long they have been disconnected: if all servers
+# were down, they could not connect.
+OUTAGE_GRACE_S = 120.0
 # How long nodes may take to end what they are told to end.
 ABORT_GRACE = timedelta(minutes=2)
 # A job in which nothing is due is looked at again after this time, whatever happens.
@@ -92,7 +95,9 @@ class DrivenJob:
         self._closed: set[str] = set()  # nodes whose windows are closed
         self._told: set[AttemptKey] = set()  # attempts that were told to end
         self._looked_s = float("-inf")
+        self._began_s = clock.monotonic_s()
         self._is_blocked = False
+        self._is_going = job.state == states.GOING  # as far as is known
         self.environment = job.environment or ""
         self.next_s: float | None = None
 
@@ -122,14 +127,16 @@ class DrivenJob:
                 if await write(self._finish):
                     return False
                 continue
-            self._is_blocked = not self._may_begin(intake.job)
-            if intake.job.state == states.GOING and self._net.is_halted:
+            may_begin = self._may_begin(intake.job)
+            self._is_blocked, self._is_going = not may_begin, intake.job.state == states.GOING
+            if self._is_going and self._net.is_halted:
                 await write(self._halt)
                 continue
-            if not self._is_blocked:
+            if may_begin:
                 await self._follow_windows()
-                if await self._look_for_nodes():
-                    continue
+            if await self._look_for_nodes():
+                continue
+            if may_begin:
                 is_idle = not self._net.running and (not self._net.has_waiting or self._is_blocked)
                 if is_idle and await write(self._rest):
                     return False
@@ -159,10 +166,11 @@ class DrivenJob:
         if chosen:
             for key in await self._stores.database.write_alone(self._order, chosen):
                 self._net.postpone(key)
-        if self._net.is_halted:
+        if has_halted := self._is_going and self._net.is_halted:
             await self._stores.database.write_alone(self._halt)
+            self._is_going = False
         self._plan_next()
-        return bool(chosen) or bool(settled) or self._net.is_halted
+        return bool(chosen) or bool(settled) or has_halted
 
     def return_nodes(self, nodes: Sequence[str]) -> bool:
         """Nodes have connected; whether the job waits for any of them."""
@@ -352,16 +360,16 @@ class DrivenJob:
         return gone, {key.node for key in away} & connected
 
     def _end_lost(self) -> Transaction[bool]:
-        """End attempts whose nodes have been disconnected for too long; whether there were any.
+        """End attempts whose nodes have been disconnected for too long, while servers were there; whether there were any.
 
         What such a node reports later is stored beside the state.
         """
         job = yield from self._lock()
-        has_lost = False
+        has_lost, driven_s = False, self._stores.database.clock.monotonic_s() - self._began_s
         by_time: dict[float, list[AttemptKey]] = {}
         for key in (yield from self._stores.attempts.list_picked_up(job.id)):
             lost_after_s = self._work.lost_after_s(StepKey(key.task, key.node))
-            if lost_after_s is not None:
+            if lost_after_s is not None and driven_s >= min(lost_after_s, OUTAGE_GRACE_S):
                 by_time.setdefault(lost_after_s, []).append(key)
         for lost_after_s, keys in sorted(by_time.items()):
             since = self._now() - timedelta(seconds=lost_after_s)

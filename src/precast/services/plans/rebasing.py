@@ -6,6 +6,7 @@ and is the same stays as it is, also if what it waits for runs again.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
@@ -69,7 +70,8 @@ class PlanRebasing:
         instances = choose_instances(ended, prepared, before)
         if not instances:
             raise job_issues.NOTHING_TO_REPEAT.error(run=run, verb=RESUME, states="failed or left to do")
-        await self._open(ended, prepared, instances, participant, credential)
+        changed = find_changed(ended.pinned.plan, before, prepared)
+        await self._open(ended, prepared, instances, changed, participant, credential)
         return ResumeView(await self._reading.show(run, participant.environments), changes)
 
     async def _prepare(
@@ -99,6 +101,7 @@ class PlanRebasing:
         ended: EndedRun,
         prepared: PreparedPlan,
         instances: Sequence[Instances],
+        changed: AbstractSet[int],
         participant: Participant,
         credential: Credential | None,
     ) -> None:
@@ -118,6 +121,7 @@ class PlanRebasing:
             if not (yield from self._jobs.reopen(job, request.encode())):
                 raise job_issues.RUN_OPEN.error(run=run, verb=RESUME)
             yield from self._starter.pin(run, prepared)
+            yield from self._runs.withdraw_approvals(run, changed)
             yield from self._starter.add_round(run, job.round + 1, request, prepared.pinned, instances, sealed)
             yield from self._audit.add(
                 participant.actor, "plan.rebase", plan.name, run=run, digest=prepared.check.digest
@@ -160,6 +164,14 @@ def choose_instances(ended: EndedRun, prepared: PreparedPlan, before: Programs) 
         if nodes:
             chosen.append(Instances(group.task, nodes))
     return chosen if has_work(prepared.pinned.plan, chosen) else []
+
+
+def find_changed(plan: Plan, before: Programs, prepared: PreparedPlan) -> set[int]:
+    """The tasks that ask for another approval, or do something else on some node: who has let them go has not seen that."""
+    after = list_programs(prepared.programs)
+    changed = {key[0] for key, program in after.items() if before.get(key) != program}
+    pairs = enumerate(zip(plan.tasks, prepared.pinned.plan.tasks, strict=False), start=1)
+    return changed | {number for number, (old, new) in pairs if old.approval != new.approval}
 
 
 def compare_programs(before_plan: Plan, before: Programs, prepared: PreparedPlan) -> list[RebaseChange]:

@@ -67,6 +67,7 @@ APPROVE = Query(
     """,
 )
 APPROVALS = Query("plans.approvals", "SELECT task, by, at FROM plan_approval WHERE job = :job ORDER BY task")
+WITHDRAW = Query("plans.withdraw", "DELETE FROM plan_approval WHERE job = :job AND task = :task")
 DELETE_RUN = Query("plans.delete_run", "DELETE FROM plan_run WHERE job = :job")
 DELETE_RUN_DATA = Query("plans.delete_run_data", "DELETE FROM plan_run_data WHERE job = :job")
 DELETE_APPROVALS = Query("plans.delete_approvals", "DELETE FROM plan_approval WHERE job = :job")

@@ -133,6 +133,10 @@ class PlanRuns:
         """Note that a person lets a task go; False if it was let go before."""
         return bool((yield queries.APPROVE(job=job, task=task, person=person, now=self._now())))
 
+    def withdraw_approvals(self, job: str, tasks: Iterable[int]) -> Transaction[None]:
+        """Forget that people have let tasks go: the tasks do something else now."""
+        yield queries.WITHDRAW.many({"job": job, "task": task} for task in sorted(tasks))
+
     def list_approvals(self, job: str) -> Transaction[list[ApprovalRow]]:
         rows = yield queries.APPROVALS(job=job)
         return [ApprovalRow(task, by, from_micros(at)) for task, by, at in rows]

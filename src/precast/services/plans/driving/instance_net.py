@@ -27,7 +27,7 @@ def find_status(step: StepState, task: PlanTask, round_: int) -> Status:
     was reported after the deadline counts as one.
     """
     if step.n < round_ and step.state in _FAILED:
-        return Status.DONE if step.late == states.COMPLETED else Status.DROPPED
+        return Status.DONE if step.late == states.COMPLETED or not task.fail_on_error else Status.DROPPED
     if step.state == states.PICKED_UP or (step.state == states.QUEUED and step.has_turn):
         return Status.RUNNING
     if step.state == states.QUEUED:

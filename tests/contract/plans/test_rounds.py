@@ -1,0 +1,86 @@
+"""Rounds of a run after the first: what counts of earlier ones."""
+
+from pathlib import Path
+
+from lab.plan_engine import OPERATOR, PlanEngine
+from precast.base.clock import ManualClock
+from precast.services.identity.signer.client import SignerClient
+from precast.store.engine.database import Database
+from precast.wire.jobs import states as job_states
+from precast.wire.plans.bodies import PlanFile, PlanSource
+
+LOOK = "type: skipped, roles: ['*'], test_pre: {file: /, state: directory}"
+
+
+async def test_failure_that_does_not_matter_holds_up_nothing_in_a_later_round(site: PlanEngine) -> None:
+    plan = f"- {{id: one, {LOOK}, fail_on_error: false}}\n- {{id: two, {LOOK}, requires: [one]}}\n"
+    run = await site.start_plan(plan, "a")
+    await site.play(run, "a", failing=["one", "two"])
+    await site.plans.changes.retry(run, ["two"], OPERATOR)
+    await site.drive()
+    assert await site.play(run, "a") == ["two on a"]
+
+
+async def test_retry_finds_what_follows_from_a_failure_of_an_earlier_round(site: PlanEngine) -> None:
+    plan = (
+        f"- {{id: one, {LOOK}, roles: [x]}}\n"
+        f"- {{id: left, {LOOK}}}\n- {{id: right, {LOOK}}}\n"
+        f"- {{id: after, {LOOK}, requires: [left]}}\n"
+        f"- {{id: last, {LOOK}, cross_depends: [{{name: right}}, {{name: after}}]}}\n"
+    ).replace(f"- {{id: one, {LOOK}, roles: [x]}}\n", "")
+    run = await site.start_plan(f"- {{id: all, type: group, roles: ['*'], fault_tolerance: 3}}\n{plan}", "a", "b")
+    await site.play(run, "a", "b", failing=["left on a", "right on b"])
+    await site.plans.changes.retry(run, ["right"], OPERATOR)
+    await site.drive()
+    await site.play(run, "a", "b")
+    await site.plans.changes.retry(run, [], OPERATOR)
+    await site.drive()
+    await site.play(run, "a", "b")
+    view = await site.show(run)
+    assert view.counts == {"successful": 8}
+
+
+async def test_outage_of_all_servers_loses_no_node(
+    site: PlanEngine, other_database: Database, signer: SignerClient, tmp_path: Path, clock: ManualClock
+) -> None:
+    run = await site.start_plan(f"- {{id: one, {LOOK}, lost_after: 30s}}\n", "a")
+    (order,) = await site.open_orders(run, "a")
+    await site.begin_task("a", order)
+    clock.advance(120)
+    second = PlanEngine(other_database, signer, tmp_path, "s2")
+    await second.drive()
+    assert (await second.task_states(run))["one on a"] == "running"
+    await second.connect("a")
+    await second.end_task("a", order)
+    await second.drive()
+    assert (await second.show(run)).run.state == "done"
+
+
+async def test_approval_of_a_task_does_not_hold_for_another_version_of_it(site: PlanEngine) -> None:
+    plan = f"- {{id: one, {LOOK}}}\n- {{id: two, {LOOK}, requires: [one], approval: sure?}}\n"
+    run = await site.start_plan(plan, "a")
+    await site.play(run, "a")
+    await site.plans.changes.approve(run, "two", OPERATOR)
+    await site.plans.changes.stop(run, OPERATOR, job_states.STOPPING)
+    await site.drive()
+    changed = plan.replace("requires: [one]", "requires: [one], test_post: {file: /tmp, state: directory}")
+    await site.plans.rebasing.rebase(run, PlanSource("test", [PlanFile("test.yaml", changed)]), OPERATOR)
+    await site.drive()
+    assert await site.play(run, "a") == []
+    (approval,) = (await site.show(run)).approvals
+    assert (approval.is_due, approval.by) == (True, None)
+    await site.plans.changes.approve(run, "two", OPERATOR)
+    await site.drive()
+    assert await site.play(run, "a") == ["two on a"]
+
+
+async def test_approval_of_a_task_holds_for_the_same_version_of_it(site: PlanEngine) -> None:
+    plan = f"- {{id: one, {LOOK}, approval: sure?}}\n"
+    run = await site.start_plan(plan, "a")
+    await site.plans.changes.approve(run, "one", OPERATOR)
+    await site.drive()
+    await site.play(run, "a", failing=["one"])
+    more = f"{plan}- {{id: two, {LOOK}, requires: [one]}}\n"
+    await site.plans.rebasing.rebase(run, PlanSource("test", [PlanFile("test.yaml", more)]), OPERATOR)
+    await site.drive()
+    assert await site.play(run, "a") == ["one on a", "two on a"]

@@ -57,6 +57,16 @@ def test_parameters_and_inputs_are_given_as_data(
     assert sorted(line for line in outcome.lines if line) == sorted(seen)
 
 
+@pytest.mark.parametrize(("size", "seen"), [(131_072 - len("PT_large=") - 2, "1 there"), (131_072, "1 ")])
+def test_input_that_is_too_large_for_a_variable_is_on_standard_input_alone(
+    stage: Stage, server: CatalogServer, size: int, seen: str
+) -> None:
+    inputs = f'{{"small":1,"large":"{"x" * size}"}}'
+    outcome = run(stage, server, 'echo "$PT_small ${PT_large:+there}"; wc -c', inputs=inputs)
+    assert outcome.ended.is_success, outcome.ended.message
+    assert outcome.lines == [seen, str(len(inputs))]
+
+
 def test_object_that_is_printed_is_the_result_also_of_a_task_that_fails(stage: Stage, server: CatalogServer) -> None:
     outcome = run(stage, server, """echo '{"a": [1, "x"],'; echo noise >&2; echo ' "b": null}'; exit 3""")
     assert (outcome.ended.is_success, outcome.ended.code) == (False, 3)

@@ -16,6 +16,8 @@ from precast.wire.jobs.orders import MAX_RESULT_CHARS
 from precast.wire.jobs.programs import ExecutableWork, ShellWork
 
 PREFIX = "PT_"
+# The system takes no variable of 128 KiB, with its name and the end.
+MAX_VARIABLE_BYTES = 128 * 1024 - 1
 # What is read of standard output to find a result in it, so that one that is too large can be told from a text.
 MAX_OUT_BYTES = 16 * MAX_RESULT_CHARS
 TOO_LARGE = f"the result that it has printed is larger than {MAX_RESULT_CHARS} characters; let it print less"
@@ -35,12 +37,23 @@ def run_executable(context: TaskContext, work: ExecutableWork, inputs: Mapping[s
         context,
         Command(
             [str(path)],
-            environment=variables(parameters) if work.input != "stdin" else {},
+            environment=_choose_variables(work, parameters),
             stdin=msgspec.json.encode(parameters) if work.input != "environment" else b"",
             captured_bytes=MAX_OUT_BYTES,
         ),
     )
     return _with_result(ended)
+
+
+def _choose_variables(work: ExecutableWork, parameters: Mapping[str, Any]) -> dict[str, str]:
+    """The variables of a file of the environment. What it gets on standard input anyway is left out if it is too large for a variable."""
+    if work.input == "stdin":
+        return {}
+    chosen = variables(parameters)
+    if work.input == "environment":
+        return chosen
+    sizes = {name: len(f"{name}={value}".encode(errors="replace")) for name, value in chosen.items()}
+    return {name: value for name, value in chosen.items() if sizes[name] < MAX_VARIABLE_BYTES}
 
 
 def variables(values: Mapping[str, Any]) -> dict[str, str]:

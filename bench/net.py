@@ -18,6 +18,7 @@ from typing import Any
 from bench.report import Goal, finish, parse_quick, print_rows
 from precast.net.analysis.check import check
 from precast.net.analysis.deadlock import Verdict, search
+from precast.net.analysis.search import SearchLimits
 from precast.net.execution.execution import Execution
 from precast.net.model.builder import Builder
 from precast.net.model.declarations import Outcome
@@ -171,7 +172,7 @@ def measure_peers(count: int) -> list[tuple[str, int, float, str]]:
 
 def measure_search(count: int) -> tuple[str, int, float, str]:
     net = philosophers(count)
-    seconds, answer = best(1, lambda: search(net, 1_000_000))
+    seconds, answer = best(1, lambda: search(net, SearchLimits(1_000_000)))
     assert answer.verdict == Verdict.FOUND
     return (
         f"precast: deadlock of {count} philosophers",

@@ -52,7 +52,7 @@ def test_check_as_json_is_one_document() -> None:
 
 
 def test_check_with_a_small_bound_says_not_proven() -> None:
-    endless = "place a = 1\nplace b\ntransition t\n takes a\n gives a, b\n"
+    endless = "place a = 1\nplace b\nplace c\ntransition t\n takes a\n gives b, c\ntransition u\n takes b\n gives a\n"
     done = precast("net", "check", "-", "--bound", "10", given=endless)
     assert done.returncode == 2
     assert "the search found none, but stopped after 10 states" in done.stdout

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from precast.net.analysis.check import check
-from precast.net.analysis.deadlock import StateSearch, Verdict, search, terminates
+from precast.net.analysis.deadlock import Verdict, search, terminates
 from precast.net.analysis.reachability import Reachability
+from precast.net.analysis.search import SearchLimits, StateSearch
 from precast.net.model.compiler import compile_net
 from precast.net.model.declarations import NetDeclaration
 from precast.net.model.plain_net import list_firings
@@ -38,13 +39,13 @@ def compare(declared: NetDeclaration, counts: Counter[str]) -> None:
     counts["searched states"] += report.deadlock.states
     assert report.deadlock.verdict == (Verdict.FOUND if is_stuck else Verdict.FREE)
     # The search alone must agree with what structure alone has decided.
-    assert search(net, BOUND).verdict == report.deadlock.verdict if declared.transitions else True
+    assert search(net, SearchLimits(BOUND)).verdict == report.deadlock.verdict if declared.transitions else True
     if report.deadlock.tokens:
         ends = {tuple(count for _, count in state.tokens) for state in stuck(reference, states)}
         assert report.deadlock.tokens[: len(declared.places)] in ends
     # Stronger: the reduced search visits exactly the ends that brute force visits, proper or not.
     dead = {project(state) for state in states if not any(reference.moves(state))}
-    reduced = StateSearch(net, BOUND)
+    reduced = StateSearch(net, SearchLimits(BOUND))
     steps = [place for place in net.to_do if place >= 0]
     visited = {
         (tuple(marking[: len(declared.places)]), tuple(not marking[place] for place in steps))

@@ -1,12 +1,15 @@
 """Reports everything that is known about a net before it runs, in the names that its author gave."""
 
+import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from precast.base.errors import Issue
 from precast.net import issues
 from precast.net.analysis.cycles import shortest_cycles
-from precast.net.analysis.deadlock import DeadlockAnswer, Verdict, find_deadlock
+from precast.net.analysis.deadlock import DeadlockAnswer, Verdict, default_bound, find_deadlock
 from precast.net.analysis.reachability import GainedPlaces, Reachability, Shortage
+from precast.net.analysis.search import SearchLimits
 from precast.net.analysis.waits import WaitGraph
 from precast.net.model.plain_net import firing_name
 from precast.net.model.structure import Net
@@ -38,11 +41,12 @@ class Report(NamedTuple):
         return None if self.deadlock.verdict == Verdict.NOT_PROVEN else True
 
 
-def check(net: Net, bound: int | None = None) -> Report:
-    """Check structure, then look for deadlocks in at most `bound` states."""
+def check(net: Net, bound: int | None = None, time_left_s: Callable[[], float] = lambda: math.inf) -> Report:
+    """Check structure, then look for deadlocks in at most `bound` states, while `time_left_s` returns more than 0."""
     reachability = Reachability(net)
     findings = [*_dead_transitions(reachability), *_goal(reachability), *_unused_places(net)]
-    answer = find_deadlock(net, reachability, bound)
+    limits = SearchLimits(default_bound(net) if bound is None else bound, time_left_s=time_left_s)
+    answer = find_deadlock(net, reachability, limits)
     if answer.verdict == Verdict.FOUND:
         findings.append(_deadlock(net, answer))
     elif answer.verdict == Verdict.NOT_PROVEN:

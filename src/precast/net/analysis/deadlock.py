@@ -4,27 +4,23 @@ Structure first. (1) A net whose transitions are all steps, with limits and lock
 step can never end at all: a start takes everything at once, so no step holds one limit while it waits for another; when nothing runs, all
 limits are full, and the first step in order whose needs have all ended can start or be skipped. (2) A net that surely terminates gets
 stuck if its goal is out of reach, or if a step can never start: when all work succeeds nothing is ever skipped, so in the end that step is
-still to do. Only if neither applies are markings searched, reduced by stubborn sets (see `stubborn`), up to a bound. Beyond the bound the
-answer is "not proven".
+still to do. (3) A net in which one transition can always start is never stuck. Only if none of these applies are markings searched,
+reduced by stubborn sets (see `stubborn`), up to limits of states, memory and time (see `search`). Beyond them the answer is "not proven".
 """
 
 import enum
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from precast.net.analysis.reachability import GainedPlaces, Reachability
-from precast.net.analysis.stubborn import Stubborn
+from precast.net.analysis.search import SearchLimits, StateSearch, Walks
 from precast.net.model.plain_net import Firing, list_firings, meets_goal
 from precast.net.model.structure import NOBODY, Net
 
 # How many states are searched in a net of ordinary size; in larger nets fewer, so that a check stays within seconds.
 DEFAULT_BOUND = 20_000
 _WORK = 20_000_000
-
-
-# A marking as a key: a byte for a place where that is enough.
-State = bytes | tuple[int, ...]
 
 
 class Verdict(enum.Enum):
@@ -45,8 +41,8 @@ class DeadlockAnswer(NamedTuple):
     tokens: tuple[int, ...] = ()
 
 
-def find_deadlock(net: Net, reachability: Reachability, bound: int | None = None) -> DeadlockAnswer:
-    """Whether a run of this net can get stuck, looking at no more than `bound` markings."""
+def find_deadlock(net: Net, reachability: Reachability, limits: SearchLimits) -> DeadlockAnswer:
+    """Whether a run of this net can get stuck, as far as a search within the limits can tell."""
     if not net.transition_count:
         return DeadlockAnswer(Verdict.FREE, "the net has no transitions that could wait")
     dead = reachability.dead()
@@ -60,9 +56,14 @@ def find_deadlock(net: Net, reachability: Reachability, bound: int | None = None
         names = ", ".join(net.transition_name(t) for t in endless[:3])
         reason = f"even if all else succeeds, {names} can never end" if endless else "the goal can never be met"
         return DeadlockAnswer(Verdict.FOUND, reason)
-    if bound is None:
-        bound = max(100, min(DEFAULT_BOUND, _WORK // (net.place_count + net.transition_count)))
-    return search(net, bound)
+    if (t := _find_always_enabled(net)) is not None:
+        return DeadlockAnswer(Verdict.FREE, f"{net.transition_name(t)} can always start")
+    return search(net, limits)
+
+
+def default_bound(net: Net) -> int:
+    """How many states a search visits if nothing else is asked for."""
+    return max(100, min(DEFAULT_BOUND, _WORK // max(1, net.place_count + net.transition_count)))
 
 
 def _is_within(reachability: Reachability, place: int, wanted: int) -> bool:
@@ -118,67 +119,26 @@ def _draws(net: Net, t: int) -> Iterable[int]:
     return set.intersection(*left)
 
 
-def search(net: Net, bound: int) -> DeadlockAnswer:
-    """Search the reduced state space until a deadlock, the end, or the bound."""
-    states = StateSearch(net, bound)
+def _find_always_enabled(net: Net) -> int | None:
+    """A transition that can always start: nothing ever drains what it tests."""
+    firings = list_firings(net)
+    drained = {place for firing in firings for place, change in firing.effect().items() if change < 0}
+    for firing in firings:
+        if all(place not in drained and net.initial[place] >= count for place, count in firing.takes):
+            return firing.transition
+    return None
+
+
+def search(net: Net, limits: SearchLimits) -> DeadlockAnswer:
+    """Search the reduced state space until a deadlock, its end, or a limit; beyond the limit follow single runs."""
+    states = StateSearch(net, limits)
+    reason = "a run can reach a marking in which nothing can start"
     for state in states.dead_markings():
         if not meets_goal(net, list(state)):
-            reason = "a run can reach a marking in which nothing can start"
             return DeadlockAnswer(Verdict.FOUND, reason, states.count, states.path_to(state), tuple(state))
-    if states.is_cut:
-        return DeadlockAnswer(Verdict.NOT_PROVEN, "the search reached its bound", states.count)
-    return DeadlockAnswer(Verdict.FREE, "the search visited every marking that matters", states.count)
-
-
-class StateSearch:
-    """Searches the markings of a net, nearest first, along stubborn sets only, so it visits every dead marking but few others."""
-
-    def __init__(self, net: Net, bound: int) -> None:
-        self._bound = bound
-        self._firings = list_firings(net)
-        self._stubborn = Stubborn(self._firings, net.place_count)
-        self._start = _state_key(net.initial)
-        self._came_from: dict[State, tuple[State, int] | None] = {self._start: None}
-        self.is_cut = False
-
-    @property
-    def count(self) -> int:
-        """How many states the search has visited."""
-        return len(self._came_from)
-
-    def dead_markings(self) -> Iterator[State]:
-        """Every reachable marking in which nothing is enabled; if the search is cut at its bound, those visited so far."""
-        frontier = deque([self._start])
-        while frontier:
-            state = frontier.popleft()
-            enabled = self._stubborn.enabled(state)
-            if not enabled:
-                yield state
-            for f in self._stubborn.choose(state, enabled):
-                following = self._after(state, f)
-                if following in self._came_from:
-                    continue
-                if self.count >= self._bound:
-                    self.is_cut = True
-                    return
-                self._came_from[following] = (state, f)
-                frontier.append(following)
-
-    def _after(self, state: State, f: int) -> State:
-        tokens = list(state)
-        for place, change in self._stubborn.effects[f]:
-            tokens[place] += change
-        return _state_key(tokens)
-
-    def path_to(self, state: State) -> tuple[Firing, ...]:
-        """The firings that lead to a visited marking."""
-        path = []
-        step = self._came_from[state]
-        while step is not None:
-            path.append(self._firings[step[1]])
-            step = self._came_from[step[0]]
-        return tuple(reversed(path))
-
-
-def _state_key(tokens: list[int]) -> State:
-    return bytes(tokens) if max(tokens, default=0) < 256 else tuple(tokens)
+    if not states.is_cut:
+        return DeadlockAnswer(Verdict.FREE, "the search visited every marking that matters", states.count)
+    for walk in Walks(states, net.initial, limits).dead_ends():
+        if not meets_goal(net, list(walk.tokens)):
+            return DeadlockAnswer(Verdict.FOUND, reason, states.count, *walk)
+    return DeadlockAnswer(Verdict.NOT_PROVEN, "the search reached its bound", states.count)

@@ -5,9 +5,12 @@ each enabled firing in it, the set also has all firings that could take away wha
 away; (b) for each disabled firing in it there is a place that is short of tokens, and the set has all firings that could fill that place;
 (c) at least one firing in it is enabled. Then no firing outside can enable, disable or forestall one inside (Valmari 1988), and every
 deadlock stays reachable.
+
+What a firing brings into the set are whole groups: the fillers, drainers or testers of a place. A group is added once, so a set costs no
+more than the arcs of the net, even where thousands of firings share one place.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from precast.net.model.plain_net import Firing
 
@@ -21,25 +24,45 @@ class Stubborn:
     def __init__(self, all_firings: Sequence[Firing], place_count: int) -> None:
         self.takes = [firing.takes for firing in all_firings]
         self.effects = [sorted(firing.effect().items()) for firing in all_firings]
-        self._fillers: list[list[int]] = [[] for _ in range(place_count)]
-        drainers: list[list[int]] = [[] for _ in range(place_count)]
-        testers: list[list[int]] = [[] for _ in range(place_count)]
+        # The firings that fill place p are group p; those that drain it are group `_drainers` + p, those that test it `_testers` + p.
+        self._drainers, self._testers = place_count, 2 * place_count
+        self._groups: list[list[int]] = [[] for _ in range(3 * place_count)]
+        # By place: the most tokens that any firing wants there. With that many, one token more enables nothing.
+        self._most_wanted = [0] * place_count
         for f, effect in enumerate(self.effects):
             for place, change in effect:
-                (self._fillers if change > 0 else drainers)[place].append(f)
-            for place, _ in self.takes[f]:
-                testers[place].append(f)
-        self._rivals = [self._rivals_of(f, drainers, testers) for f in range(len(all_firings))]
+                self._groups[place if change > 0 else self._drainers + place].append(f)
+            for place, count in self.takes[f]:
+                self._groups[self._testers + place].append(f)
+                self._most_wanted[place] = max(self._most_wanted[place], count)
+        self._rivals = [self._rivals_of(f) for f in range(len(all_firings))]
 
-    def _rivals_of(self, f: int, drainers: list[list[int]], testers: list[list[int]]) -> list[int]:
-        rivals = {drainer for place, _ in self.takes[f] for drainer in drainers[place]}
-        for place, change in self.effects[f]:
-            if change < 0:
-                rivals.update(testers[place])
-        return sorted(rivals - {f})
+    def _rivals_of(self, f: int) -> list[int]:
+        """The groups that could take away what f tests, and those that test what f takes away."""
+        drainers = [self._drainers + place for place, _ in self.takes[f]]
+        return drainers + [self._testers + place for place, change in self.effects[f] if change < 0]
 
     def enabled(self, tokens: Sequence[int]) -> list[int]:
-        return [f for f, takes in enumerate(self.takes) if all(tokens[place] >= count for place, count in takes)]
+        return [f for f in range(len(self.takes)) if self._is_enabled(f, tokens)]
+
+    def enabled_after(self, tokens: Sequence[int], enabled: Sequence[int], f: int) -> list[int]:
+        """The firings enabled in the marking that f led to, given those enabled before f."""
+        gained = set()
+        for place, change in self.effects[f]:
+            if change > 0 and tokens[place] - change < self._most_wanted[place]:
+                gained.update(self._groups[self._testers + place])
+        gained.difference_update(enabled)
+        found = [g for g in enabled if self._is_enabled(g, tokens)]
+        if gained and (new := [g for g in gained if self._is_enabled(g, tokens)]):
+            found += new
+            found.sort()
+        return found
+
+    def _is_enabled(self, f: int, tokens: Sequence[int]) -> bool:
+        for place, count in self.takes[f]:  # noqa: SIM110  all() takes twice the time, and this is where a search spends it
+            if tokens[place] < count:
+                return False
+        return True
 
     def choose(self, tokens: Sequence[int], enabled: list[int]) -> list[int]:
         """The enabled firings of a small stubborn set."""
@@ -48,23 +71,31 @@ class Stubborn:
         for seed in enabled[:SEEDS]:
             if len(best) == 1:
                 break
-            chosen = self._close(seed, tokens, now)
-            if len(chosen) < len(best):
-                best = chosen
+            best = self._close(seed, tokens, now, len(best)) or best
         return best
 
-    def _close(self, seed: int, tokens: Sequence[int], now: set[int]) -> list[int]:
-        inside = {seed}
-        work = [seed]
+    def _close(self, seed: int, tokens: Sequence[int], now: Collection[int], most: int) -> list[int]:
+        """The enabled firings of the set that grows from a seed; none once they are as many as `most`."""
+        inside, added = {seed}, set[int]()
+        work, chosen = [seed], []
         while work:
             f = work.pop()
-            needed = self._rivals[f] if f in now else self._find_fillers(f, tokens)
-            new = [firing for firing in needed if firing not in inside]
-            inside.update(new)
-            work += new
-        return sorted(inside & now)
+            if f in now:
+                chosen.append(f)
+                if len(chosen) >= most:
+                    return []
+                needed = self._rivals[f]
+            else:
+                needed = [self._find_fillers(f, tokens, added)]
+            for group in needed:
+                if group not in added:
+                    added.add(group)
+                    new = [firing for firing in self._groups[group] if firing not in inside]
+                    inside.update(new)
+                    work += new
+        return sorted(chosen)
 
-    def _find_fillers(self, f: int, tokens: Sequence[int]) -> list[int]:
-        """All firings that fill one place that f is short of: the place with the fewest fillers."""
-        short = (self._fillers[place] for place, count in self.takes[f] if tokens[place] < count)
-        return min(short, key=len)
+    def _find_fillers(self, f: int, tokens: Sequence[int], added: Collection[int]) -> int:
+        """The fillers of one place that f is short of: of a place whose fillers are in the set already, or else of that with the fewest."""
+        short = [place for place, count in self.takes[f] if tokens[place] < count]
+        return min(short, key=lambda place: 0 if place in added else len(self._groups[place]) + 1)

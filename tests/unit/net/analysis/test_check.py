@@ -119,11 +119,38 @@ def test_two_locks_taken_in_the_same_order_are_free_of_deadlock() -> None:
     assert answer.states > 1
 
 
+GROWING = "place a = 1\nplace b\nplace c\ntransition t\n takes a\n gives b, c\ntransition u\n takes b\n gives a\n"
+
+
 def test_search_beyond_its_bound_is_not_proven_and_never_a_guess() -> None:
-    result = report("place a = 1\nplace b\ntransition grow\n takes a\n gives a, b\n", bound=50)
+    result = report(GROWING, bound=50)
     assert result.deadlock.verdict == Verdict.NOT_PROVEN
     assert [finding.severity for finding in result.findings] == ["warning"]
     assert "after 50 states" in result.findings[0].message
+
+
+def test_search_without_time_is_not_proven() -> None:
+    seconds = iter(range(20, -1_000_000, -1))
+    answer = check(parse(Source("test.net", GROWING)), 10**6, lambda: next(seconds)).deadlock
+    assert answer.verdict == Verdict.NOT_PROVEN
+    assert 0 < answer.states <= 20
+
+
+def test_net_with_a_transition_that_can_always_start_needs_no_search() -> None:
+    text = "place a = 2\nplace b\ntransition grow\n takes a\n gives a, b\ntransition use\n takes 2*b\n"
+    answer = report(text).deadlock
+    assert (answer.verdict, answer.reason, answer.states) == (Verdict.FREE, "grow can always start", 0)
+    assert report(text.replace("2*b", "b, a")).deadlock.verdict == Verdict.FOUND
+
+
+def test_deadlock_far_beyond_the_bound_is_found_by_walks() -> None:
+    lines = ["place at0 = 1"]
+    for n in range(30):
+        lines += [f"place at{n + 1}, left{n}, right{n}"]
+        lines += [f"transition {way}.{n}\n takes at{n}\n gives at{n + 1}, {way}{n}" for way in ("left", "right")]
+    result = report("\n".join(lines), bound=1_000)
+    assert result.deadlock.verdict == Verdict.FOUND
+    assert (result.deadlock.states, len(result.deadlock.trace)) == (1_000, 30)
 
 
 def test_net_that_is_meant_to_go_on_deadlocks_when_it_stops() -> None:

@@ -5,6 +5,7 @@ on in the same way.
 """
 
 import asyncio
+import gc
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from precast.net.model.compiler import collector_paused
 from precast.plans.collection import COLLECTED
 from precast.plans.model import Expansion, InstanceKey, PlanTask
 from precast.services.jobs.driving.job_net import StepKey
@@ -35,6 +37,8 @@ from precast.wire.jobs.order_ids import make_order_id
 from precast.wire.jobs.orders import TaskOrder
 from precast.wire.jobs.programs import CopyWork, ManifestWork, TaskProgram, parse_program
 
+# A run of so many tasks on nodes is left out of garbage collection.
+MANY = 5_000
 # Why a step is settled without an order, for people.
 _MESSAGES = {
     states.CONDITION: "its condition is false",
@@ -57,8 +61,13 @@ async def open_plan_work(stores: PlanStores, job: JobRow, request: JobRequest, s
     document, approved = await stores.database.read(_read, stores.runs, job.id)
 
     def compute() -> PlanWork:
-        pinned = decode_pinned(document)
-        return PlanWork(stores, job, request, steps, pinned, pinned.expand(), approved)
+        with collector_paused():
+            pinned = decode_pinned(document)
+            work = PlanWork(stores, job, request, steps, pinned, pinned.expand(), approved)
+            if len(steps) >= MANY:
+                # Its objects have no cycles and live as long as the run: the collector would stop the server to look at each of them.
+                gc.freeze()
+            return work
 
     return await asyncio.to_thread(compute)
 

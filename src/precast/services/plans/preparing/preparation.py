@@ -14,6 +14,7 @@ from precast.base import digests
 from precast.base.confinement.confine import Level
 from precast.plans.model import ComputedResult, InstanceKey, Plan, PlanNode, PlanProblem, PlanTask
 from precast.plans.views.problem_view import view_problem
+from precast.services import texts
 from precast.services.approvals.approvals import Participant
 from precast.services.jobs import issues as job_issues
 from precast.services.jobs.node_environments import require_environments
@@ -30,6 +31,9 @@ from precast.services.query.targets import TargetService
 from precast.store.plans.runs import ProgramRow
 from precast.wire.nodes.bodies import TargetsBody
 from precast.wire.plans.bodies import PlanCheck, PlanRequest
+
+# Processes that load plans at once: each may use gigabytes. Further requests wait for their turn, as long as their route lets them.
+PROCESSES = 2
 
 
 class Instances(NamedTuple):
@@ -60,7 +64,7 @@ class RunNodes(NamedTuple):
 
 
 class PlanPreparation:
-    """Holds no state between calls."""
+    """Holds no state between calls but the turns of processes."""
 
     def __init__(
         self,
@@ -73,6 +77,7 @@ class PlanPreparation:
     ) -> None:
         self._targets, self._sources, self._nodes = targets, sources, nodes
         self._values, self._catalogs, self._level = values, catalogs, level
+        self._turns = asyncio.Semaphore(PROCESSES)
 
     async def prepare(
         self, request: PlanRequest, participant: Participant, *, is_start: bool, before: Sequence[PlanTask] = ()
@@ -81,6 +86,7 @@ class PlanPreparation:
 
         Raises what targets raise, DeniedError RUN-006, PLAN-101 to -104; of a start also PLAN-109.
         """
+        texts.check("the name of the plan", request.source.name)
         place = await self._resolve(request, participant)
         files = await self._sources.find(request.source, place.environment)
         found = await self._nodes.read(place.names, request.master)
@@ -93,17 +99,21 @@ class PlanPreparation:
             files.others,
             list(before),
         )
-        answer = await plan_in_child(planning, self._level)
+        answer = await self._plan(planning)
         computed: list[ComputedResult] = []
         if answer.plan is not None and not answer.is_expanded:
             computed, problems = await self._values.compute_dependencies(answer.plan, found, answer.parameters)
             if problems:
                 return _refuse(request, msgspec.structs.replace(answer, errors=problems), place)
-            answer = await plan_in_child(msgspec.structs.replace(planning, computed=computed), self._level)
+            answer = await self._plan(msgspec.structs.replace(planning, computed=computed))
         if answer.plan is None or answer.errors:
             return _refuse(request, answer, place)
         prepared = await self._complete(request, answer, answer.plan, place, files, found, is_start=is_start)
         return prepared._replace(pinned=msgspec.structs.replace(prepared.pinned, computed=computed))
+
+    async def _plan(self, planning: PlanningRequest) -> PlanningAnswer:
+        async with self._turns:
+            return await plan_in_child(planning, self._level)
 
     async def require_nodes(self, names: Sequence[str], participant: Participant) -> None:
         """Raises DeniedError RUN-006 if a node of a run is by now in an environment that is not the participant's."""
@@ -136,7 +146,7 @@ class PlanPreparation:
         values = RunValues(request.mode, answer.parameters, files.tasks)
         built = await asyncio.to_thread(build_programs, plan, found.nodes, instances, evaluated, left_out, values)
         skipped = [*answer.not_chosen, *evaluated.skipped, *built.skipped]
-        errors = [*evaluated.errors, *built.errors, *_require_master(plan, found.nodes, request.master)]
+        errors = [*evaluated.errors, *built.errors, *_require_master(plan, found.nodes)]
         errors += _require_consent(plan, built.commands, found.data)
         pins = await self._catalogs.find(built.programs, wait=is_start and not errors)
         errors += pins.errors
@@ -162,10 +172,15 @@ class PlanPreparation:
             len(found.nodes),
             sorted({plan.tasks[row.task - 1].id for row in built.commands}),
         )
-        data = {node: encode_data(own, found.common) for node, own in found.data.items()}
+        data = await asyncio.to_thread(_encode_all, found)
         return PreparedPlan(
             check, pinned, instances, built.programs, built.commands, data, built.executables, built.collecting
         )
+
+
+def _encode_all(found: NodesOfPlan) -> dict[str, bytes]:
+    """The data of all nodes, as it is stored."""
+    return {node: encode_data(own, found.common) for node, own in found.data.items()}
 
 
 def _refuse(request: PlanRequest, answer: PlanningAnswer, place: RunNodes) -> PreparedPlan:
@@ -184,10 +199,10 @@ def _refuse(request: PlanRequest, answer: PlanningAnswer, place: RunNodes) -> Pr
     return PreparedPlan(check, PinnedPlan(plan, place.environment, []))
 
 
-def _require_master(plan: Plan, nodes: Sequence[PlanNode], master: str) -> list[PlanProblem]:
-    """A plan with tasks for the master needs one."""
+def _require_master(plan: Plan, nodes: Sequence[PlanNode]) -> list[PlanProblem]:
+    """A plan with tasks for the master needs one: a node, not a target that selects some."""
     wanting = [task.id for task in plan.tasks if "master" in task.selectors]
-    if master or not wanting:
+    if not wanting or any(node.is_master for node in nodes):
         return []
     error = issues.NO_MASTER.error(tasks=", ".join(wanting[:5]))
     return [PlanProblem(None, error.code, error.message, error.hint)]

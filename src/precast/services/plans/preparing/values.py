@@ -3,6 +3,7 @@
 A condition that has no value is an error of the plan, not a task that is skipped.
 """
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -73,7 +74,7 @@ async def evaluate_values(
 ) -> EvaluatedPlan:
     """Evaluate what these tasks on nodes need. Raises what `PlanEvaluation.evaluate` raises."""
     earlier = earlier or EarlierData()
-    false, errors = _judge_legacy(plan, wanted, found)
+    false, errors = await asyncio.to_thread(_judge_legacy, plan, wanted, found)
     questions, asked = _ask(plan, wanted, earlier.names)
     nodes = {name: NodeData(data, found.common) for name, data in found.data.items()}
     answers = await evaluation.evaluate(Batch(questions, nodes, earlier.data, parameters)) if questions else []

@@ -12,6 +12,7 @@ from precast.services.approvals.approvals import Participant
 from precast.services.jobs.requests import decode_request
 from precast.store.nodes.nodes import Fleet, NodeClassification
 from precast.wire.jobs import states as job_states
+from precast.wire.jobs.views import OutputView
 from precast.wire.plans.bodies import PlanFile, PlanSource, RunTaskBody
 
 LOOK = "type: skipped, roles: ['*'], test_pre: {file: /, state: directory}"
@@ -82,3 +83,17 @@ async def test_run_of_a_plan_is_repeated_only_as_a_plan(site: PlanEngine, verb: 
     with pytest.raises(ConflictError) as failure:
         await getattr(site.service, verb)(run, ANN)
     assert failure.value.code == "RUN-009"
+
+
+async def test_what_a_task_has_returned_is_seen_only_with_the_right_to_see_output(site: PlanEngine) -> None:
+    run = await _run(site)
+    shown = await site.plans.reading.instances(run, "", with_output=True)
+    assert [view.result.returned for view in shown if view.result] == ['{"port":80}', ""]
+    hidden = await site.plans.reading.instances(run, "")
+    changes = (await site.plans.reading.changes(run, 0, 0.0)).changes
+    steps = await site.service.steps(run, "")
+    changed = (await site.service.changes(run, 0, 0.0)).changes
+    for views in (hidden, changes, steps, changed):
+        results = [view.result for view in views if not isinstance(view, OutputView) and view.result]
+        assert len(results) == 2
+        assert {result.returned for result in results} == {""}

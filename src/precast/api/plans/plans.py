@@ -139,7 +139,8 @@ class PlansApi:
         errors=_NOT_FOUND,
     )
     async def list_instances(self, call: Call) -> list[InstanceView]:
-        return await self._plans.reading.instances(call.path["run"], call.query.get("after", ""), call.environments)
+        after, with_output = call.query.get("after", ""), _participant(call).role == COMMANDS
+        return await self._plans.reading.instances(call.path["run"], after, call.environments, with_output=with_output)
 
     @route(
         "GET",

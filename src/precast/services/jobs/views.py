@@ -44,7 +44,15 @@ def view_job(job: JobRow, counts: Mapping[tuple[str, str], int]) -> JobView:
     )
 
 
-def view_step(attempt: AttemptRow) -> StepView:
+def view_result(attempt: AttemptRow, *, with_returned: bool) -> StepResult | None:
+    """How a step has ended; what a task of a plan has returned is output of its command, which needs another role."""
+    if attempt.result is None:
+        return None
+    result = msgspec.json.decode(attempt.result, type=StepResult)
+    return result if with_returned else msgspec.structs.replace(result, returned="")
+
+
+def view_step(attempt: AttemptRow, *, with_returned: bool) -> StepView:
     """A step by one of its attempts."""
     return StepView(
         node=attempt.node,
@@ -61,7 +69,7 @@ def view_step(attempt: AttemptRow) -> StepView:
         late=attempt.late,
         report=attempt.report,
         message=attempt.message,
-        result=None if attempt.result is None else msgspec.json.decode(attempt.result, type=StepResult),
+        result=view_result(attempt, with_returned=with_returned),
         phase=attempt.phase,
     )
 

@@ -57,11 +57,14 @@ class PlanReading:
         body = await self._database.read(self._read_data, run, node, environments)
         return msgspec.json.decode(body, type=dict[str, Any])
 
-    async def instances(self, run: str, after: str, environments: Sequence[str] = ()) -> list[InstanceView]:
+    async def instances(
+        self, run: str, after: str, environments: Sequence[str] = (), *, with_output: bool = False
+    ) -> list[InstanceView]:
         """A page of the tasks on nodes, by node and task, after the key of one. Raises NotFoundError PLAN-115."""
         node, _, number = after.rpartition(":")
         task = int(number) if number.isdecimal() and len(number) < 6 else 0
-        return await self._database.read(self._list_instances, run, node if is_name(node) else "", task, environments)
+        start = node if is_name(node) else "", task
+        return await self._database.read(self._list_instances, run, start, environments, with_output)
 
     async def changes(
         self, run: str, after: int, wait_s: float, environments: Sequence[str] = (), *, with_output: bool = False
@@ -116,11 +119,12 @@ class PlanReading:
         return briefs
 
     def _list_instances(
-        self, run: str, node: str, task: int, environments: Sequence[str]
+        self, run: str, start: tuple[str, int], environments: Sequence[str], with_output: bool
     ) -> Transaction[list[InstanceView]]:
         _, _, pinned = yield from self.find(run, environments)
+        node, task = start
         steps = yield from self._attempts.list_steps(run, node, min(task, MAX_TASK), STEPS)
-        return [view_instance(pinned.plan.tasks, step) for step in steps]
+        return [view_instance(pinned.plan.tasks, step, with_returned=with_output) for step in steps]
 
     def _list_changes(
         self, run: str, after: int, with_output: bool, environments: Sequence[str]
@@ -130,7 +134,7 @@ class PlanReading:
         steps, outputs = yield from self._attempts.list_changes(run, after, CHANGES)
         tasks = pinned.plan.tasks
         numbered: list[tuple[int, InstanceView | OutputView]] = [
-            (step.number or 0, view_instance(tasks, step)) for step in steps
+            (step.number or 0, view_instance(tasks, step, with_returned=with_output)) for step in steps
         ]
         numbered += [(output.number, view_output(output)) for output in outputs if with_output]
         page = sorted(numbered, key=lambda pair: pair[0])[:CHANGES]

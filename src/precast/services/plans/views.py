@@ -5,14 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from precast.plans.model import PlanTask
-from precast.services.jobs.views import view_job
+from precast.services.jobs.views import view_job, view_result
 from precast.services.plans.pinned import PinnedPlan
 from precast.store.jobs.attempts import AttemptRow, TaskCount
 from precast.store.jobs.jobs import JobRow
 from precast.store.plans.runs import ApprovalRow, PlanName
 from precast.wire.jobs import states as job_states
 from precast.wire.jobs.programs import Phase
-from precast.wire.jobs.views import StepResult
 from precast.wire.plans import states
 from precast.wire.plans.bodies import (
     DocumentNode,
@@ -73,7 +72,7 @@ def view_brief(job: JobRow, name: PlanName, counted: Sequence[TaskCount]) -> Pla
     return PlanRunBrief(view_job(job, by_state), name.plan, name.digest, _in_order(totals))
 
 
-def view_instance(tasks: Sequence[PlanTask], attempt: AttemptRow) -> InstanceView:
+def view_instance(tasks: Sequence[PlanTask], attempt: AttemptRow, *, with_returned: bool) -> InstanceView:
     has_turn = attempt.ordered_at is not None
     state = states.state_of(attempt.state, attempt.reason, attempt.phase, has_turn=has_turn)
     is_follower = state == states.DEP_FAILED
@@ -93,7 +92,7 @@ def view_instance(tasks: Sequence[PlanTask], attempt: AttemptRow) -> InstanceVie
         ended_at=attempt.ended_at,
         late=attempt.late,
         report=attempt.report,
-        result=None if attempt.result is None else msgspec.json.decode(attempt.result, type=StepResult),
+        result=view_result(attempt, with_returned=with_returned),
     )
 
 

@@ -126,7 +126,8 @@ def _describe_limits(found: Explanation) -> Iterator[str]:
 
 def _describe_run(run: NodeRun, condition: str) -> Iterator[str]:
     """What became of the task on a node, with those values of the node's data that its condition names."""
-    parts = [run.state, *([run.reason] if run.reason else []), *([run.message] if run.message else [])]
+    reason = run.reason if run.reason and run.reason.replace("-", "_") != run.state else ""
+    parts = [run.state, *([reason] if reason else []), *([run.message] if run.message else [])]
     cause = f", because of {run.cause}" if run.cause else ""
     attempt = f", attempt {run.attempt}" if run.attempt > 1 else ""
     yield f"on {run.node}: {', '.join(parts)}{cause}{attempt}"

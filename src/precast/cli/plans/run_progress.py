@@ -12,6 +12,8 @@ from precast.base.spans import visible
 from precast.cli.console.live_line import LiveLine
 from precast.cli.console.output import print_json
 from precast.cli.jobs.descriptions import MIN_SHOWN_S, describe_job_state
+from precast.plans.views.descriptions import count
+from precast.wire.jobs import states as job_states
 from precast.wire.jobs.views import OutputView
 from precast.wire.plans import states
 from precast.wire.plans.bodies import FailureView, InstanceView, PlanChanges, PlanRunView
@@ -45,12 +47,14 @@ class RunProgress:
         self._output: list[OutputView] = []
         self._titles: dict[int, str] = {}
         self._asked: set[str] = set()
+        self._is_past = False  # the run had ended before it was watched
 
     def show_start(self, run: PlanRunView) -> None:
         self._titles = {task.number: task.id for task in run.tasks}
+        self._is_past = run.run.is_over
         if not self._is_json:
-            tasks, nodes = sum(run.counts.values()), len(run.nodes)
-            print(f"run {run.run.id} of {run.plan}: {tasks} tasks on {nodes} nodes", flush=True)
+            tasks, nodes = count(sum(run.counts.values()), "task"), count(len(run.nodes), "node")
+            print(f"run {run.run.id} of {run.plan}: {tasks} on {nodes}", flush=True)
 
     def show_changes(self, page: PlanChanges) -> None:
         for change in page.changes:
@@ -78,8 +82,9 @@ class RunProgress:
         for failure in run.failures:
             print(self._paint(states.FAILED, describe_failure(failure)), flush=True)
         seconds = time.monotonic() - self._began_s
-        end = f"in {seconds:.1f} s" if run.run.is_over else f"not ended after {seconds:.0f} s"
-        print(f"{describe_job_state(run.run.state)}: {describe_counts(run.counts)}, {end}", flush=True)
+        end = f", in {seconds:.1f} s" if run.run.is_over else f", not ended after {seconds:.0f} s"
+        counts = f"{describe_job_state(run.run.state)}: {describe_counts(run.counts)}"
+        print(counts if self._is_past else counts + end, flush=True)
 
     def _show_instance(self, instance: InstanceView) -> None:
         known = self._instances.get(instance.key)
@@ -143,7 +148,9 @@ def describe_instance(instance: InstanceView) -> str:
 
 def describe_failure(failure: FailureView) -> str:
     """A failure that is the cause of others."""
-    what = _FAILED_IN.get(failure.reason, f"it is {failure.reason}" if failure.reason != "failed" else "it failed")
+    what = _FAILED_IN.get(failure.reason, f"it is {failure.reason}")
+    if failure.reason in (job_states.NOT_SUCCESSFUL, job_states.EXPIRED):
+        what = "it failed"
     message = f": {visible(failure.message)}" if failure.message else ""
-    followers = f"; {failure.followers} other tasks cannot begin because of it" if failure.followers else ""
+    followers = f"; {count(failure.followers, 'other task')} cannot begin because of it" if failure.followers else ""
     return f"{failure.task} on {failure.node}: {what}{message}{followers}"

@@ -59,6 +59,8 @@ def exit_code(run: PlanRunView) -> int:
     """The exit code for a watched run."""
     if not run.run.is_over:
         return UNFINISHED
-    if run.counts.get(states.FAILED) or run.counts.get(states.DEP_FAILED):
-        return FAILED
-    return 0 if run.run.state == job_states.DONE else STOPPED
+    is_done = run.run.state == job_states.DONE
+    if not is_done and all(failure.reason == job_states.ABORTED for failure in run.failures):
+        return STOPPED
+    has_failed = run.counts.get(states.FAILED) or run.counts.get(states.DEP_FAILED)
+    return FAILED if has_failed else 0 if is_done else STOPPED

@@ -65,14 +65,14 @@ def add_run_commands(commands: "argparse._SubParsersAction[Any]") -> None:
     resume.add_argument("--rebase", metavar="PLAN", nargs="+", help="on this version of the plan, with present data")
     resume.add_argument("--preview", action="store_true", help="only show what the rebase changes")
     retry = _add_run(add("retry", _retry, "repeat the tasks that have failed, and go on with what follows from them"))
-    retry.add_argument("tasks", metavar="TASK", nargs="*", help="repeat only these")
+    retry.add_argument("tasks", metavar="TASK", nargs="*", help="repeat only these (default: all that have failed)")
     approve = _add_run(add("approve", _approve, "let a task go that waits for a person"))
-    approve.add_argument("task", metavar="TASK")
+    approve.add_argument("task", metavar="TASK", help="the task that waits")
     run_task = _add_run(
         add("run-task", _run_task, "repeat a task on one node, with its tests and the inputs that it had")
     )
-    run_task.add_argument("task", metavar="TASK")
-    run_task.add_argument("node", metavar="NODE")
+    run_task.add_argument("task", metavar="TASK", help="the task to repeat")
+    run_task.add_argument("node", metavar="NODE", help="a node that the run has it on")
     for parser in (resume, retry, run_task):
         add_watching(parser)
     for parser in (run_task,):
@@ -82,7 +82,7 @@ def add_run_commands(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def _add_run(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    parser.add_argument("id", metavar="RUN")
+    parser.add_argument("id", metavar="RUN", help="the id of a run, as `precast plan list` shows it")
     return parser
 
 
@@ -91,7 +91,11 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
         "plan", metavar="PLAN", nargs="+", help="files or directories; or the name of a plan of the environment"
     )
     parser.add_argument(
-        "--nodes", metavar="TARGET", action="append", default=[], help="the nodes: a name, a glob, a query"
+        "--nodes",
+        metavar="TARGET",
+        action="append",
+        default=[],
+        help="the nodes: a name, a glob, a query; may be repeated",
     )
     parser.add_argument("--all", action="store_true", help="every active node")
     parser.add_argument("--master", metavar="NODE", default="", help="the node that is meant by the role master")

@@ -134,7 +134,7 @@ UNKNOWN_TASK = Issue(
     "PLAN-035",
     Kind.INPUT,
     "{name} matches no task of the plan{guess}",
-    "see the tasks: precast plan check",
+    "see the tasks: precast plan show",
 )
 NOT_A_TASK = Issue(
     "PLAN-036",

@@ -62,3 +62,12 @@ async def test_many_checks_at_once_start_few_processes(site: PlanEngine, monkeyp
     request = PlanRequest(PlanSource("test", [PlanFile("test.yaml", PLAN)]), TargetsBody(["a"]))
     await asyncio.gather(*(site.plans.starter.check(request, OPERATOR) for _ in range(8)))
     assert most <= 2
+
+
+async def test_refused_start_names_the_place_of_the_first_error_and_how_to_see_all(site: PlanEngine) -> None:
+    source = PlanSource("test", [PlanFile("test.yaml", f"{PLAN}- {{id: two, type: shel}}\n")])
+    with pytest.raises(
+        InputError, match=r"the plan test has 1 error, the first: test\.yaml:2: the type shel"
+    ) as failure:
+        await site.plans.starter.start(PlanRequest(source, TargetsBody(["a"])), OPERATOR)
+    assert "--dry-run" in (failure.value.hint or "")

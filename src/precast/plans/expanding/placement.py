@@ -86,7 +86,9 @@ class _Hints:
         for selector in task.selectors:
             if near := self._names.suggest(selector, self._known, _SIMILARITY):
                 return f"no node has the role {selector}{near}"
-        return "give nodes the role or tag; without them the task is not part of the run"
+        return (
+            "give nodes the role or tag (precast node set NODE role ROLE); without them the task is not part of the run"
+        )
 
 
 def _warn_of_empty(

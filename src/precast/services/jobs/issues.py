@@ -4,7 +4,10 @@ from precast.base.errors import Issue, Kind
 
 NO_SUCH_RUN = Issue("RUN-001", Kind.NOT_FOUND, "there is no run {run}", "list the runs with `precast run list`")
 RUN_OVER = Issue(
-    "RUN-002", Kind.CONFLICT, "the run {run} is {state} already", "see how it ended with `precast run show {run}`"
+    "RUN-002",
+    Kind.CONFLICT,
+    "the run {run} is {state} already",
+    "see how it ended with `precast run show {run}`, or of a plan with `precast plan status {run}`",
 )
 BAD_ARGUMENT = Issue(
     "RUN-003",
@@ -28,13 +31,13 @@ RUN_OPEN = Issue(
     "RUN-007",
     Kind.CONFLICT,
     "the run {run} has not ended, so there is nothing to {verb} yet",
-    "wait until it has ended, or stop it with `precast run stop {run}`",
+    "wait until it has ended, or stop it with `precast run stop {run}`, or of a plan with `precast plan stop {run}`",
 )
 NOTHING_TO_REPEAT = Issue(
     "RUN-008",
     Kind.CONFLICT,
-    "no node of the run {run} is {states}, so there is nothing to {verb}",
-    "see how its nodes ended with `precast run show {run}`",
+    "nothing in the run {run} is {states}, so there is nothing to {verb}",
+    "see how it ended with `precast run show {run}`, or of a plan with `precast plan status {run}`",
 )
 TOO_OFTEN = Issue(
     "RUN-005",

@@ -29,8 +29,8 @@ SEVERAL_ENVIRONMENTS = Issue(
 BROKEN = Issue(
     "PLAN-105",
     Kind.INPUT,
-    "the plan {plan} has {count} errors, the first: {first}",
-    "see all of them: precast plan check",
+    "the plan {plan} has {errors}, the first: {first}",
+    "see all of them, with their places: the same `precast plan start` with --dry-run",
 )
 NO_MASTER = Issue(
     "PLAN-106",
@@ -84,7 +84,7 @@ NOTHING_TO_DO = Issue(
     "PLAN-114",
     Kind.CONFLICT,
     "the plan {plan} has nothing to do: conditions are false, tasks were left out, or they do nothing in a no-op run",
-    "see which: precast plan start {plan} --dry-run --json",
+    "see how many, and why: the same `precast plan start` with --dry-run",
 )
 NOT_A_PLAN = Issue(
     "PLAN-115",
@@ -113,7 +113,7 @@ NO_DATA = Issue(
 NO_CONSENT = Issue(
     "PLAN-120",
     Kind.INPUT,
-    "{count} nodes allow no commands, which the plan would run there, the first: {task} on {node}",
+    "the plan would run commands on nodes that allow none ({count}), the first: {task} on {node}",
     "set allow_exec = true in the agent's configuration of these nodes, or leave the tasks out; then: precast facts collect {node}",
 )
 PROGRAM_TOO_LARGE = Issue(

@@ -11,6 +11,7 @@ import msgspec
 
 from precast.base.ids import Ids
 from precast.plans.model import Plan
+from precast.plans.views.descriptions import count
 from precast.services import texts
 from precast.services.approvals.approvals import Participant
 from precast.services.identity import roles
@@ -190,7 +191,9 @@ def check_rights(prepared: PreparedPlan, participant: Participant) -> None:
     """Raises InputError PLAN-105 for a plan with errors, DeniedError PLAN-107 without the role for commands."""
     check = prepared.check
     if check.errors:
-        raise issues.BROKEN.error(plan=check.name, count=len(check.errors), first=check.errors[0].text)
+        first = check.errors[0]
+        place = f"{first.file}:{first.line}: " if first.file else ""
+        raise issues.BROKEN.error(plan=check.name, errors=count(len(check.errors), "error"), first=place + first.text)
     if check.needs_commands and not roles.includes(participant.role, roles.COMMANDS):
         raise issues.COMMANDS_NEEDED.error(tasks=list_names(check.needs_commands))
 

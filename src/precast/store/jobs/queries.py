@@ -148,6 +148,11 @@ SET_STATE = Query(
 OLD = Query(
     "jobs.old",
     "SELECT id FROM job WHERE ended_at IS NOT NULL AND ended_at < :before_at ORDER BY ended_at, id LIMIT :limit",
+    postgresql="""
+    -- Locks the jobs until the commit: one that is resumed meanwhile is not deleted.
+    SELECT id FROM job WHERE ended_at IS NOT NULL AND ended_at < :before_at ORDER BY ended_at, id LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+    """,
 )
 DELETE_OUTPUT = Query("jobs.delete_output", "DELETE FROM job_output WHERE job = :job")
 DELETE_ATTEMPTS = Query("jobs.delete_attempts", "DELETE FROM attempt WHERE job = :job")

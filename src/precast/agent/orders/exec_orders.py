@@ -40,6 +40,9 @@ class ExecOrders(OrderQueue[SignedExecOrder]):
             elif self._end(db, ended.order):
                 self._spool.put_within(db, EXEC_ENDED, msgspec.json.encode(ended), Importance.RESULT)
 
+    def _signed_text(self, order: SignedExecOrder) -> str | None:
+        return order.text
+
     def _answer_begun(self, db: sqlite3.Connection, order_id: str) -> None:
         began = ExecBegan(order_id, self._store.clock.now())
         self._spool.put_within(db, EXEC_BEGAN, msgspec.json.encode(began), Importance.RESULT)

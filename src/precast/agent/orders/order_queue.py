@@ -22,6 +22,7 @@ import msgspec
 from precast.agent.identity.machine import read_boot_id
 from precast.agent.orders.order_kind import ChoreName, OrderKind
 from precast.agent.orders.work_process import WorkProcess
+from precast.agent.state.spent_orders import is_spent, spend
 from precast.agent.state.spool import Importance
 from precast.base.clock import to_micros
 from precast.base.errors import Issue
@@ -75,6 +76,8 @@ class OrderQueue(OrderKind[M]):
 
     def keep(self, db: sqlite3.Connection, order: M) -> bool:
         """Store an order, or refuse it if too many wait; False if the same order was stored before."""
+        if is_spent(db, order.order):
+            return False
         is_new = db.execute(
             "INSERT OR IGNORE INTO queued_order (kind, id, state, body, at) VALUES (?, ?, 'waiting', ?, ?)",
             (self.name, order.order, msgspec.json.encode(order), to_micros(self._store.clock.now())),
@@ -104,7 +107,10 @@ class OrderQueue(OrderKind[M]):
             if not begun.rowcount:
                 raise self.cannot_begin.error(order=order_id)
             self._answer_begun(db, order_id)
-            return self._load(db, order_id)
+            order = self._load(db, order_id)
+            if (text := self._signed_text(order)) is not None:
+                spend(db, order_id, text, self._store.clock.now())
+            return order
 
     def refuse(self, order_id: str, why: str) -> None:
         """Answer that this node does not carry out an order, unless the order has ended."""
@@ -131,6 +137,10 @@ class OrderQueue(OrderKind[M]):
         else:
             why = f"the {self.noun} was broken off: {kill_reason or FROM_OUTSIDE}"
             self._answer(db, begun.id, "interrupted", why)
+
+    def _signed_text(self, order: M) -> str | None:
+        """The text that the authority has signed, of an order that is carried out once only; None if it has none."""
+        return None
 
     def _answer_begun(self, db: sqlite3.Connection, order_id: str) -> None:
         """Tell the servers that an order is being carried out, for kinds that do so."""

@@ -141,6 +141,9 @@ class TaskOrders(OrderQueue[SignedTaskOrder]):
         except msgspec.MsgspecError:
             return False
 
+    def _signed_text(self, order: SignedTaskOrder) -> str | None:
+        return order.text if order.signature else None
+
     def _answer_begun(self, db: sqlite3.Connection, order_id: str) -> None:
         """Note when the task has begun for the first time: its deadline counts from then."""
         if self._load_progress(db, order_id) is None:

@@ -86,6 +86,7 @@ _MIGRATIONS: tuple[str, ...] = (
       at INTEGER NOT NULL
     );
     CREATE INDEX queued_order_state ON queued_order (state, number);
+    CREATE TABLE spent_order (id TEXT PRIMARY KEY, until INTEGER NOT NULL);
     CREATE TABLE run_lease (only INTEGER PRIMARY KEY CHECK (only = 1), token INTEGER NOT NULL, holder TEXT NOT NULL);
     INSERT INTO run_lease (only, token, holder) VALUES (1, 0, '');
     CREATE TABLE resource_state (ref TEXT PRIMARY KEY, state BLOB NOT NULL, applied_at INTEGER);
@@ -315,7 +316,7 @@ def put_note(db: sqlite3.Connection, value: msgspec.Struct) -> None:
     )
 
 
-# What belongs to one life of the node. The lease of runs does not: its token only grows.
+# What belongs to one life of the node. The lease of runs does not: its token only grows. Nor do orders whose signatures are still valid.
 _OF_ONE_LIFE = ("record", "note", "standing_order", "queued_order", "resource_state", "promise", "open_report")
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from precast.wire.jobs.programs import Phase
-from precast.wire.sessions import Identifier
+from precast.wire.sessions import Identifier, Seconds
 
 # Kinds of records from a server: orders, the answer to a claim, and the request to end what was begun.
 RUN = "run"
@@ -59,7 +59,7 @@ class ExecOrder(msgspec.Struct, frozen=True):
     argv: Annotated[list[str], msgspec.Meta(min_length=1, max_length=MAX_ARGUMENTS)]
     created_at: datetime
     expires_at: datetime
-    timeout_s: float
+    timeout_s: Seconds
     output_bytes: int  # the node drops output beyond this, and reports how much
     why: str = ""
 
@@ -72,7 +72,7 @@ class SignedExecOrder(msgspec.Struct, frozen=True):
 
     order: Identifier
     expires_at: datetime
-    timeout_s: float
+    timeout_s: Seconds
     text: str
     signature: Annotated[str, msgspec.Meta(max_length=1_000)]
     why: str = ""
@@ -86,7 +86,7 @@ class TaskOrder(msgspec.Struct, frozen=True):
     program: str  # the canonical text of a `TaskProgram`
     created_at: datetime
     expires_at: datetime
-    timeout_s: float  # of all phases together
+    timeout_s: Seconds  # of all phases together
     output_bytes: int
     inputs: str = "{}"  # JSON: an object
     catalogs: dict[
@@ -103,7 +103,7 @@ class SignedTaskOrder(msgspec.Struct, frozen=True):
 
     order: Identifier
     expires_at: datetime
-    timeout_s: float
+    timeout_s: Seconds
     text: str
     signature: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
     why: str = ""

@@ -70,6 +70,13 @@ def ended(node: Node) -> TaskEnded:
     return TaskEnded("one", node.clock.now(), True, "task")
 
 
+@pytest.mark.parametrize("timeout_s", [1e300, -1.0])
+def test_order_with_a_time_that_no_server_means_is_ignored(node: Node, timeout_s: float) -> None:
+    order = SignedTaskOrder("one", node.clock.now(), timeout_s, "", "")
+    assert node.receive(TASK, order) is None
+    assert orders_of(node).find("one") is None
+
+
 def test_task_is_begun_once_and_its_end_is_answered_once(node: Node) -> None:
     let_begin(node, ShellWork("true"))
     with pytest.raises(ConflictError) as caught:

@@ -1,9 +1,11 @@
 """What the process of a task writes into the local store: the phases of the task, the lines of its output, and its end.
 
-Lines are numbered over all phases, and over all processes of the task. Output beyond its bound is dropped and counted, and what was sent
-is its beginning, without gaps. The store is closed while a step begins, because a fork must not inherit an open database.
+Lines are numbered over all phases, and over all processes of the task. Output beyond its bound, or for which the disk has no space, is
+dropped and counted with all that follows it: what was sent is its beginning, without gaps. The store is closed while a step begins,
+because a fork must not inherit an open database.
 """
 
+import logging
 import os
 import time
 from collections.abc import Sequence
@@ -20,8 +22,11 @@ from precast.agent.state.paths import STATE
 from precast.agent.state.spool import Spool, SpoolLimits
 from precast.agent.state.store import LocalStore
 from precast.agent.state.wakeup import wake_daemon
+from precast.base.errors import UnavailableError
 from precast.wire.jobs.orders import OutputLine, TaskEnded
 from precast.wire.jobs.programs import Phase
+
+log = logging.getLogger("precast.agent")
 
 
 class TaskJournal:
@@ -95,14 +100,21 @@ class TaskJournal:
             self.flush()
 
     def flush(self) -> None:
-        """Send the lines that were not sent yet."""
+        """Send the lines that were not sent yet. Those that cannot be stored are dropped: a full disk ends no work in its middle."""
         self._flushed_s = time.monotonic()
-        lines, self._ready, self._ready_bytes = self._ready, [], 0
-        if lines:
-            first = self.progress.lines
-            self._progress = msgspec.structs.replace(self.progress, lines=first + len(lines))
-            self.orders.send_output(self._order, first, lines, self.progress)
-            self._wake()
+        lines, self._ready = self._ready, []
+        size, self._ready_bytes = self._ready_bytes, 0
+        if not lines:
+            return
+        before = self.progress
+        self._progress = msgspec.structs.replace(before, lines=before.lines + len(lines))
+        try:
+            self.orders.send_output(self._order, before.lines, lines, self.progress)
+        except UnavailableError as error:
+            log.warning("output of the task %s is dropped: %s", self._order, error.message)
+            self._progress = msgspec.structs.replace(before, cut_bytes=before.cut_bytes + size)
+            return
+        self._wake()
 
     def note_reboot(self, boot_id: str) -> None:
         """Note that the work is about to reboot the machine, so that the task is continued in the next boot."""

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ NODES = ("web1", "web2", "web3")
 class Fleet:
     """Web1, web2 and web3; all but web3 allow commands."""
 
-    def __init__(self, site: Site, directory: Path, profile: str) -> None:
+    def __init__(self, site: Site, directory: Path, profile: str, files: Mapping[str, str]) -> None:
         self.site = site
         self.code = directory / "code"
         manifests = self.code / "modules/profile/manifests"
@@ -27,6 +27,9 @@ class Fleet:
         (self.code / "manifests").mkdir()
         (self.code / "manifests/site.pp").write_text("include profile\n")
         (manifests / "init.pp").write_text(profile)
+        for name, text in files.items():
+            (self.code / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.code / name).write_text(text)
         self.commit = self._commit()
         self.agents = {name: self._node(name) for name in NODES}
 
@@ -116,10 +119,10 @@ def state_of(step: Any) -> str:
 
 
 @contextmanager
-def running_fleet(directory: Path, profile: str) -> Iterator[Fleet]:
-    """A fleet with this profile class, whose policy lets ordered runs enforce."""
+def running_fleet(directory: Path, profile: str, files: Mapping[str, str] | None = None) -> Iterator[Fleet]:
+    """A fleet with this profile class and these files in its environment, whose policy lets ordered runs enforce."""
     with Site(directory / "site") as site:
-        created = Fleet(site, directory, profile)
+        created = Fleet(site, directory, profile, files or {})
         try:
             for agent in created.agents.values():
                 agent.start()

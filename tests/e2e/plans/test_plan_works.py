@@ -1,0 +1,99 @@
+"""What tasks of a plan do on real nodes: parts of catalogs, entry points, files from the master; and what a no-op leaves alone."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.plans.plan_fleet import PlanFleet
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def test_part_of_the_released_catalog_is_applied_and_the_rest_left_alone(plans: PlanFleet) -> None:
+    etc = plans.root("web1") / "etc"
+    text = """
+- id: motd
+  type: catalog
+  roles: [web]
+  parameters: {classes: ['profile::motd']}
+  test_post: {file: /etc/motd, contains: motd}
+"""
+    for name in ("motd", "other"):
+        (etc / name).unlink(missing_ok=True)
+    assert plans.start(text, "--noop", nodes="web1")["counts"] == {"successful": 1}
+    assert not (etc / "motd").exists()
+    run = plans.start(text, nodes="web1")
+    assert run["counts"] == {"successful": 1}
+    assert ((etc / "motd").read_text(), (etc / "other").exists()) == ("motd\n", False)
+    (instance,) = plans.instances(run["run"]["id"]).values()
+    (report,) = plans.site.run("report", "list", "--node", "web1", "--most", "1")
+    assert report["id"] == instance["report"]
+
+
+def test_entry_point_is_compiled_applied_and_clean_after_it(plans: PlanFleet) -> None:
+    text = """
+- id: issue
+  type: manifest
+  roles: [web]
+  parameters: {manifest: modules/profile/examples/issue.pp}
+  test_post: {clean: {manifest: modules/profile/examples/issue.pp}}
+"""
+    assert plans.start(text)["counts"] == {"successful": 2}
+    for node in ("web1", "web2"):
+        assert (plans.root(node) / "etc/issue").read_text() == "on Debian\n"
+    dirty = text.replace("test_post", "test_pre")
+    (plans.root("web2") / "etc/issue").write_text("changed")
+    run = plans.start(dirty, code=4)
+    (failure,) = run["failures"]
+    assert (failure["node"], failure["reason"]) == ("web2", "pre-test")
+    assert (plans.root("web2") / "etc/issue").read_text() == "changed"
+
+
+def test_files_of_the_master_are_copied_and_files_are_uploaded(plans: PlanFleet) -> None:
+    keys = plans.root("web1") / "var/lib/keys"
+    keys.mkdir(parents=True, exist_ok=True)
+    (keys / "shop").write_text("secret")
+    text = """
+- id: keys
+  type: copy_files
+  roles: [web]
+  parameters:
+    files: [{src: /var/lib/keys/shop, dst: /srv/keys/shop}]
+    permissions: '0600'
+    dir_permissions: '0700'
+- id: release
+  type: upload_file
+  roles: [web]
+  requires: [keys]
+  parameters: {path: /srv/release, data: {yaql_exp: '"on " + $.name'}}
+  test_post: {file: /srv/release, contains: 'on web'}
+"""
+    run = plans.start(text, "--master", "web1")
+    assert run["run"]["state"] == "done"
+    assert set(run["counts"]) == {"successful"}
+    for node in ("web1", "web2"):
+        copied = plans.root(node) / "srv/keys/shop"
+        assert (copied.read_text(), copied.stat().st_mode & 0o777) == ("secret", 0o600)
+        assert (plans.root(node) / "srv/release").read_text() == f"on {node}"
+    # It can be repeated, although the run has ended.
+    (plans.root("web2") / "srv/keys/shop").unlink()
+    plans.command("plan", "run-task", run["run"]["id"], "keys", "web2")
+    assert (plans.root("web2") / "srv/keys/shop").read_text() == "secret"
+
+
+def test_noop_runs_no_commands(plans: PlanFleet, tmp_path: Path) -> None:
+    text = f"""
+- {{id: command, type: shell, roles: [web], parameters: {{cmd: 'touch {tmp_path}/done'}}}}
+- {{id: motd, type: catalog, roles: [web], requires: [command], parameters: {{classes: ['profile::motd']}}}}
+"""
+    (plans.root("web1") / "etc/motd").unlink(missing_ok=True)
+    run = plans.start(text, "--noop", nodes="web1")
+    assert run["counts"] == {"successful": 1, "skipped": 1}
+    assert not (tmp_path / "done").exists()
+    assert not (plans.root("web1") / "etc/motd").exists()
+
+
+def test_plan_of_the_environment_is_started_by_its_name(plans: PlanFleet) -> None:
+    assert plans.command("plan", "list", "--environment", "production") == "named\n"
+    run = plans.read("plan", "start", "named", "--nodes", "role = 'web'")["run"]
+    assert (run["plan"], run["counts"]) == ("named", {"successful": 2})

@@ -51,7 +51,7 @@ class PlanEngine(JobEngine):
         self.runs = PlanRuns(database)
         ids = CountedIds("plan")
         sources = PlanSources(Environments(database), ContentService(database, Blobs(database), directory).read)
-        catalogs = CatalogPins(database, build_entry_points(database))
+        catalogs = CatalogPins(database, build_entry_points(database), Environments(database))
         preparation = PlanPreparation(
             TargetService(KnownNodes(database, Fleet(database), self.sessions), database.clock),
             sources,

@@ -47,7 +47,7 @@ def build_plan_services(database: Database, settings: ServerSettings, signer: Si
     jobs, attempts, runs = Jobs(database), Attempts(database), PlanRuns(database)
     audit, ids = build_audit_log(database), TimeOrderedIds(database.clock)
     sources = _build_sources(database, settings)
-    catalogs = CatalogPins(database, build_entry_points(database))
+    catalogs = CatalogPins(database, build_entry_points(database), Environments(database))
     preparation = _build_preparation(database, settings, sources, catalogs)
     reading = PlanReading(database, jobs, attempts, runs)
     creation = build_job_creation(database)

@@ -128,3 +128,9 @@ RUN_TOO_LARGE = Issue(
     "with what task {task} does on {node}, the plan has more than {mib} MiB to do",
     "run it over fewer nodes at once, or have large files copied (`copy_files`, `sync`, or a manifest)",
 )
+APPROVALS_NEEDED = Issue(
+    "PLAN-123",
+    Kind.DENIED,
+    "releases of {environment} need the approval of {needed} other people, and task {task} would apply an entry point without it",
+    "run it with --noop, apply parts of released catalogs instead (type: catalog), or leave the task out",
+)

@@ -20,7 +20,8 @@ PER_MINUTE: dict[str, int] = {
     "sign_task": 60_000,
     "seal_policies": 600,
     "seal_command": 600,
-    "seal_standing": 600,
+    # A plan has one request for each different program; each has a person's valid token.
+    "seal_standing": 60_000,
     "seal_enrolment": 600,
     "seal_person": 60,
     "certify_server": 600,

@@ -8,13 +8,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from precast.base.errors import PrecastError
 from precast.plans.model import PlanProblem
+from precast.plans.views.problem_view import problem_of
 from precast.services.compile.entry_points import EntryCatalog, EntryPoints
 from precast.services.plans import issues
 from precast.store.catalogs.entries import DECIDED_TOPIC
 from precast.store.catalogs.entry_holds import EntryPin
 from precast.store.catalogs.released import SERVED_LOOKUP
+from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.plans.runs import ProgramRow
@@ -45,8 +46,8 @@ class PinnedCatalogs(NamedTuple):
 class CatalogPins:
     """Holds no state between calls."""
 
-    def __init__(self, database: Database, entries: EntryPoints) -> None:
-        self._database, self._entries = database, entries
+    def __init__(self, database: Database, entries: EntryPoints, environments: Environments) -> None:
+        self._database, self._entries, self._environments = database, entries, environments
 
     def hold(self, job: str, pinned: Mapping[str, Mapping[str, str]]) -> Transaction[None]:
         """Hold the pinned catalogs of entry points for a job. Raises UnavailableError PLAN-109 if others are staged by now."""
@@ -66,6 +67,20 @@ class CatalogPins:
         if keys:
             yield from self._entries.copy_holds(source, job, keys)
 
+    async def check_approvals(self, environment: str, programs: Sequence[ProgramRow]) -> list[PlanProblem]:
+        """Where releases need approvals, nobody applies an entry point, which was never released: the error, if a program would."""
+        found = await self._database.read(self._environments.find, environment)
+        if found is None or not found.release_approvals:
+            return []
+        for row in programs:
+            program = parse_program(row.program)
+            if isinstance(program.work, ManifestWork) and program.work.mode == "enforce":
+                needed = found.release_approvals
+                return [
+                    problem_of(issues.APPROVALS_NEEDED.error(environment=environment, needed=needed, task=program.task))
+                ]
+        return []
+
     async def find(self, programs: Sequence[ProgramRow], *, wait: bool) -> PinnedCatalogs:
         """The catalogs that programs need. Those of entry points only if the caller waits for them. Raises UnavailableError PLAN-109."""
         needs = find_needs(programs)
@@ -76,7 +91,7 @@ class CatalogPins:
             if node in served:
                 catalogs[node][""] = served[node]
             else:
-                errors.append(_problem(issues.NOTHING_RELEASED.error(task=task, node=node)))
+                errors.append(problem_of(issues.NOTHING_RELEASED.error(task=task, node=node)))
         if wait and needs.entries:
             errors += await self._find_entries(needs.entries, catalogs)
         return PinnedCatalogs(dict(catalogs), errors)
@@ -96,7 +111,7 @@ class CatalogPins:
         if not failed:
             return []
         (node, entry), reason = failed[0]
-        return [_problem(issues.NOT_COMPILED.error(count=len(failed), entry=entry, node=node, reason=reason))]
+        return [problem_of(issues.NOT_COMPILED.error(count=len(failed), entry=entry, node=node, reason=reason))]
 
     async def _wait_for(self, wanted: Sequence[tuple[str, str]]) -> dict[tuple[str, str], EntryCatalog]:
         """Request catalogs, and wait until there is one, or an error, for each; after `WAIT_S` return those that there are."""
@@ -154,7 +169,3 @@ def list_catalog_works(program: TaskProgram) -> list[CatalogWork | ManifestWork]
 def _find_served(nodes: Sequence[str]) -> Transaction[dict[str, str]]:
     found = yield from SERVED_LOOKUP.find_each(nodes)
     return {release.node: release.digest for release in found if release is not None}
-
-
-def _problem(error: PrecastError) -> PlanProblem:
-    return PlanProblem(None, error.code, error.message, error.hint)

@@ -148,6 +148,8 @@ class PlanPreparation:
         skipped = [*answer.not_chosen, *evaluated.skipped, *built.skipped]
         errors = [*evaluated.errors, *built.errors, *_require_master(plan, found.nodes)]
         errors += _require_consent(plan, built.commands, found.data)
+        if request.mode == "enforce":
+            errors += await self._catalogs.check_approvals(place.environment, built.programs)
         pins = await self._catalogs.find(built.programs, wait=is_start and not errors)
         errors += pins.errors
         pinned = PinnedPlan(

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from lab.plan_engine import OPERATOR, PlanEngine
 from precast.base.clock import ManualClock
 from precast.services.identity.signer.client import SignerClient
@@ -84,3 +86,22 @@ async def test_approval_of_a_task_holds_for_the_same_version_of_it(site: PlanEng
     await site.plans.rebasing.rebase(run, PlanSource("test", [PlanFile("test.yaml", more)]), OPERATOR)
     await site.drive()
     assert await site.play(run, "a") == ["one on a", "two on a"]
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (f"- {{id: one, {LOOK}}}\n", []),
+        ("- {id: one, type: skipped, roles: ['*'], test_pre: {file: /srv}}\n", [("one", "changed")]),
+        ("- {id: one, type: skipped, roles: ['*']}\n", [("one", "removed")]),
+        (f"- {{id: one, {LOOK}, condition: {{yaql_exp: 'false'}}}}\n", []),
+        (f"- {{id: two, {LOOK}}}\n", [("one", "removed"), ("two", "added")]),
+    ],
+)
+async def test_preview_of_a_rebase_shows_what_tasks_do_otherwise(
+    site: PlanEngine, after: str, expected: list[tuple[str, str]]
+) -> None:
+    run = await site.start_plan(f"- {{id: one, {LOOK}}}\n", "a")
+    await site.play(run, "a", failing=["one"])
+    view = await site.plans.rebasing.preview(run, PlanSource("test", [PlanFile("test.yaml", after)]), OPERATOR)
+    assert [(change.task, change.change) for change in view.changes] == expected

@@ -26,6 +26,7 @@ from precast.store.identity.audit import AuditLog
 from precast.store.jobs.attempts import Attempts
 from precast.store.jobs.jobs import Jobs
 from precast.store.plans.runs import PlanRuns, ProgramRow
+from precast.wire.jobs import states
 from precast.wire.nodes.bodies import TargetsBody
 from precast.wire.plans.bodies import PlanRequest, PlanSource, RebaseChange, ResumeView
 
@@ -177,10 +178,12 @@ def find_changed(plan: Plan, before: Programs, prepared: PreparedPlan) -> set[in
 def compare_programs(before_plan: Plan, before: Programs, prepared: PreparedPlan) -> list[RebaseChange]:
     """How tasks differ: by what they do on each node. One that a condition leaves out now is still there."""
     after, after_plan = list_programs(prepared.programs), prepared.pinned.plan
-    placed = {(group.task, node) for group in prepared.instances for node in group.nodes}
+    left_out = {
+        (row.task, node) for row in prepared.pinned.skipped if row.reason != states.NO_WORK for node in row.nodes
+    }
     changed: dict[tuple[int, str], list[str]] = defaultdict(list)
     for key in sorted({*before, *after}):
-        if before.get(key) != after.get(key) and (key in after or key not in placed):
+        if before.get(key) != after.get(key) and (key in after or key not in left_out):
             what = "added" if key not in before else "removed" if key not in after else "changed"
             changed[key[0], what].append(key[1])
     titles = {number: task.id for plan in (before_plan, after_plan) for number, task in enumerate(plan.tasks, start=1)}

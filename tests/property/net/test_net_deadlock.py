@@ -10,9 +10,11 @@ from precast.net.analysis.check import check
 from precast.net.analysis.deadlock import Verdict, search, terminates
 from precast.net.analysis.reachability import Reachability
 from precast.net.analysis.search import SearchLimits, StateSearch
+from precast.net.analysis.stubborn import Stubborn
 from precast.net.model.compiler import compile_net
 from precast.net.model.declarations import NetDeclaration
 from precast.net.model.plain_net import list_firings
+from precast.net.model.structure import Net
 from tests.property.net.nets import Reference, State, nets
 
 BRUTE_BOUND = 500
@@ -45,15 +47,21 @@ def compare(declared: NetDeclaration, counts: Counter[str]) -> None:
         assert report.deadlock.tokens[: len(declared.places)] in ends
     # Stronger: the reduced search visits exactly the ends that brute force visits, proper or not.
     dead = {project(state) for state in states if not any(reference.moves(state))}
-    reduced = StateSearch(net, SearchLimits(BOUND))
-    steps = [place for place in net.to_do if place >= 0]
-    visited = {
-        (tuple(marking[: len(declared.places)]), tuple(not marking[place] for place in steps))
-        for marking in reduced.dead_markings()
-    }
-    assert visited == dead
+    for order in (StateSearch.nearest_first, StateSearch.deepest_first):
+        reduced = state_search(net, SearchLimits(BOUND))
+        steps = [place for place in net.to_do if place >= 0]
+        visited = {
+            (tuple(marking[: len(declared.places)]), tuple(not marking[place] for place in steps))
+            for marking in order(reduced)
+        }
+        assert visited == dead
     counts["ends"] += len(dead)
     counts["reduced states"] += reduced.count
+
+
+def state_search(net: Net, limits: SearchLimits) -> StateSearch:
+    firings = list_firings(net)
+    return StateSearch(firings, Stubborn(firings, net.place_count), net.initial, limits)
 
 
 def project(state: State) -> tuple[tuple[int, ...], tuple[bool, ...]]:

@@ -9,18 +9,24 @@ reduced by stubborn sets (see `stubborn`), up to limits of states, memory and ti
 """
 
 import enum
+import math
 from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from precast.net.analysis.reachability import GainedPlaces, Reachability
-from precast.net.analysis.search import SearchLimits, StateSearch, Walks
+from precast.net.analysis.search import SearchLimits, State, StateSearch, Walks
+from precast.net.analysis.stubborn import Stubborn
 from precast.net.model.plain_net import Firing, list_firings, meets_goal
 from precast.net.model.structure import NOBODY, Net
 
 # How many states are searched in a net of ordinary size; in larger nets fewer, so that a check stays within seconds.
-DEFAULT_BOUND = 20_000
-_WORK = 20_000_000
+DEFAULT_BOUND = 100_000
+_WORK = 200_000_000
+# How many of them in the order of their distance from the start.
+NEAR = 5_000
+
+_CAN_STOP = "a run can reach a marking in which nothing can start"
 
 
 class Verdict(enum.Enum):
@@ -130,15 +136,31 @@ def _find_always_enabled(net: Net) -> int | None:
 
 
 def search(net: Net, limits: SearchLimits) -> DeadlockAnswer:
-    """Search the reduced state space until a deadlock, its end, or a limit; beyond the limit follow single runs."""
-    states = StateSearch(net, limits)
-    reason = "a run can reach a marking in which nothing can start"
-    for state in states.dead_markings():
+    """Search the reduced state space until a deadlock, its end, or a limit.
+
+    The nearest states come first, because a short way to a deadlock explains it best. If they are too many, the search goes deep; and if
+    that meets a limit too, single runs use the rest of the time.
+    """
+    firings = list_firings(net)
+    stubborn = Stubborn(firings, net.place_count)
+    time_s = limits.time_left_s()
+    reserve_s = time_s / 4 if time_s < math.inf else 0
+    near = StateSearch(firings, stubborn, net.initial, limits._replace(states=min(limits.states, NEAR)))
+    answer = _examine(net, near, near.nearest_first(3 * reserve_s))
+    if answer.verdict == Verdict.NOT_PROVEN:
+        deep = StateSearch(firings, stubborn, net.initial, limits)
+        answer = _examine(net, deep, deep.deepest_first(reserve_s))
+    if answer.verdict == Verdict.NOT_PROVEN:
+        for walk in Walks(firings, stubborn, net.initial, limits).dead_ends():
+            if not meets_goal(net, list(walk.tokens)):
+                return DeadlockAnswer(Verdict.FOUND, _CAN_STOP, answer.states, *walk)
+    return answer
+
+
+def _examine(net: Net, states: StateSearch, dead_markings: Iterable[State]) -> DeadlockAnswer:
+    for state in dead_markings:
         if not meets_goal(net, list(state)):
-            return DeadlockAnswer(Verdict.FOUND, reason, states.count, states.path_to(state), tuple(state))
-    if not states.is_cut:
-        return DeadlockAnswer(Verdict.FREE, "the search visited every marking that matters", states.count)
-    for walk in Walks(states, net.initial, limits).dead_ends():
-        if not meets_goal(net, list(walk.tokens)):
-            return DeadlockAnswer(Verdict.FOUND, reason, states.count, *walk)
-    return DeadlockAnswer(Verdict.NOT_PROVEN, "the search reached its bound", states.count)
+            return DeadlockAnswer(Verdict.FOUND, _CAN_STOP, states.count, states.path_to(state), tuple(state))
+    if states.is_cut:
+        return DeadlockAnswer(Verdict.NOT_PROVEN, "the search reached its bound", states.count)
+    return DeadlockAnswer(Verdict.FREE, "the search visited every marking that matters", states.count)

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from precast.net.analysis.stubborn import Stubborn
-from precast.net.model.plain_net import Firing, list_firings
-from precast.net.model.structure import Net
+from precast.net.model.plain_net import Firing
 
 STATE_BYTES = 1 << 30
 # What a state takes beside its tokens: its entries in the table and in the frontier.
@@ -20,6 +19,8 @@ _STATE_OVERHEAD = 300
 _LARGE_COUNT_BYTES = 40
 # The first walk is this long; the next ones are longer.
 _WALK, _LONGEST_WALK = 1_000, 200_000
+# A step of a walk is stored nowhere, so there may be this many for each state that a search may visit.
+_STEPS_A_STATE = 5
 
 # A marking as a key: a byte for a place where that is enough.
 State = bytes | tuple[int, ...]
@@ -34,13 +35,17 @@ class SearchLimits(NamedTuple):
 
 
 class StateSearch:
-    """Searches the markings of a net, nearest first, along stubborn sets only, so it visits every dead marking but few others."""
+    """Searches the markings of a net along stubborn sets only, so it visits every dead marking but few others.
 
-    def __init__(self, net: Net, limits: SearchLimits) -> None:
+    Nearest first finds the shortest way to a deadlock, deepest first finds a deep one sooner. Both visit all that matters, unless they are
+    cut: at the limit of states or memory, or when less than `reserve_s` is left.
+    """
+
+    def __init__(self, firings: list[Firing], stubborn: Stubborn, initial: list[int], limits: SearchLimits) -> None:
+        self._firings = firings
+        self._stubborn = stubborn
         self._limits = limits
-        self.firings = list_firings(net)
-        self.stubborn = Stubborn(self.firings, net.place_count)
-        self._start = _state_key(net.initial)
+        self._start = _state_key(initial)
         self._came_from: dict[State, tuple[State, int] | None] = {self._start: None}
         self._bytes = 0
         self.is_cut = False
@@ -50,38 +55,50 @@ class StateSearch:
         """How many states the search has visited."""
         return len(self._came_from)
 
-    def dead_markings(self) -> Iterator[State]:
-        """Every reachable marking in which nothing is enabled; if the search is cut at a limit, those visited so far."""
-        stubborn = self.stubborn
-        frontier = deque([(self._start, stubborn.enabled(self._start))])
-        # The second half of the time is for walks.
-        until_s = self._limits.time_left_s() / 2
-        while frontier:
+    def nearest_first(self, reserve_s: float = 0) -> Iterator[State]:
+        """Every reachable marking in which nothing is enabled; if the search is cut, those visited so far."""
+        frontier = deque([(self._start, self._stubborn.enabled(self._start))])
+        while frontier and not self.is_cut:
             state, enabled = frontier.popleft()
             if not enabled:
                 yield state
-            if self._limits.time_left_s() < until_s:
-                self.is_cut = True
-                return
-            for f in stubborn.choose(state, enabled):
-                following = self._after(state, f)
-                if following in self._came_from:
-                    continue
-                if not self._has_room(following, enabled):
-                    self.is_cut = True
-                    return
-                self._came_from[following] = (state, f)
-                frontier.append((following, stubborn.enabled_after(following, enabled, f)))
+            for f in self._stubborn.choose(state, enabled):
+                if following := self._visit(state, enabled, f, reserve_s):
+                    frontier.append(following)
 
-    def _has_room(self, state: State, enabled: list[int]) -> bool:
-        """Count a further state; False if that exceeds a limit."""
-        size = len(state) if isinstance(state, bytes) else len(state) * _LARGE_COUNT_BYTES
+    def deepest_first(self, reserve_s: float = 0) -> Iterator[State]:
+        """The same markings in another order."""
+        enabled = self._stubborn.enabled(self._start)
+        if not enabled:
+            yield self._start
+        stack = [(self._start, enabled, iter(self._stubborn.choose(self._start, enabled)))]
+        while stack and not self.is_cut:
+            state, enabled, firings = stack[-1]
+            if (f := next(firings, None)) is None:
+                stack.pop()
+            elif following := self._visit(state, enabled, f, reserve_s):
+                if following[1]:
+                    stack.append((*following, iter(self._stubborn.choose(*following))))
+                else:
+                    yield following[0]
+
+    def _visit(self, state: State, enabled: list[int], f: int, reserve_s: float) -> tuple[State, list[int]] | None:
+        """The marking after f, and what is enabled there; None if it was visited before, or if the search is cut here."""
+        following = self._after(state, f)
+        if self.is_cut or following in self._came_from:
+            return None
+        size = len(following) if isinstance(following, bytes) else len(following) * _LARGE_COUNT_BYTES
         self._bytes += size + _STATE_OVERHEAD + 8 * len(enabled)
-        return self.count < self._limits.states and self._bytes <= self._limits.state_bytes
+        limits = self._limits
+        if self.count >= limits.states or self._bytes > limits.state_bytes or limits.time_left_s() < reserve_s:
+            self.is_cut = True
+            return None
+        self._came_from[following] = (state, f)
+        return following, self._stubborn.enabled_after(following, enabled, f)
 
     def _after(self, state: State, f: int) -> State:
         tokens = list(state)
-        for place, change in self.stubborn.effects[f]:
+        for place, change in self._stubborn.effects[f]:
             tokens[place] += change
         return _state_key(tokens)
 
@@ -90,7 +107,7 @@ class StateSearch:
         path = []
         step = self._came_from[state]
         while step is not None:
-            path.append(self.firings[step[1]])
+            path.append(self._firings[step[1]])
             step = self._came_from[step[0]]
         return tuple(reversed(path))
 
@@ -109,16 +126,17 @@ class Walks:
     sets, where no firing is wasted on what can wait; the others choose among all that is enabled.
     """
 
-    def __init__(self, search: StateSearch, initial: list[int], limits: SearchLimits) -> None:
-        self._search = search
+    def __init__(self, firings: list[Firing], stubborn: Stubborn, initial: list[int], limits: SearchLimits) -> None:
+        self._firings = firings
+        self._stubborn = stubborn
         self._initial = initial
         self._limits = limits
-        self._steps_left = limits.states
+        self._steps_left = limits.states * _STEPS_A_STATE
         self._number = 1
 
     def dead_ends(self) -> Iterator[Walk]:
         """The walks that reached a marking in which nothing is enabled, until a limit."""
-        enabled = self._search.stubborn.enabled(self._initial)
+        enabled = self._stubborn.enabled(self._initial)
         length, is_reduced = _WALK, True
         while self._is_allowed():
             if walk := self._walk(enabled, length, is_reduced):
@@ -131,7 +149,7 @@ class Walks:
         return self._steps_left > 0 and self._limits.time_left_s() > 0
 
     def _walk(self, enabled: list[int], length: int, is_reduced: bool) -> Walk | None:
-        stubborn, tokens = self._search.stubborn, list(self._initial)
+        stubborn, tokens = self._stubborn, list(self._initial)
         path: list[int] = []
         while enabled:
             if len(path) >= length or not self._is_allowed():
@@ -142,7 +160,7 @@ class Walks:
             enabled = stubborn.enabled_after(tokens, enabled, f)
             path.append(f)
         self._steps_left -= 1  # a net that is dead at its start must not be walked for ever
-        return Walk(tuple(self._search.firings[f] for f in path), tuple(tokens))
+        return Walk(tuple(self._firings[f] for f in path), tuple(tokens))
 
     def _choose(self, firings: list[int]) -> int:
         self._steps_left -= 1

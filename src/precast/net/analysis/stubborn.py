@@ -10,12 +10,12 @@ What a firing brings into the set are whole groups: the fillers, drainers or tes
 more than the arcs of the net, even where thousands of firings share one place.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from precast.net.model.plain_net import Firing
 
-# How many enabled firings are tried as a seed; the smallest set wins.
-SEEDS = 6
+# How many enabled firings are tried as a seed; the smallest set wins. In large nets fewer, once the sets so far had this many firings.
+SEEDS, WORK = 6, 2_000
 
 
 class Stubborn:
@@ -26,14 +26,14 @@ class Stubborn:
         self.effects = [sorted(firing.effect().items()) for firing in all_firings]
         # The firings that fill place p are group p; those that drain it are group `_drainers` + p, those that test it `_testers` + p.
         self._drainers, self._testers = place_count, 2 * place_count
-        self._groups: list[list[int]] = [[] for _ in range(3 * place_count)]
+        self._groups: list[set[int]] = [set() for _ in range(3 * place_count)]
         # By place: the most tokens that any firing wants there. With that many, one token more enables nothing.
         self._most_wanted = [0] * place_count
         for f, effect in enumerate(self.effects):
             for place, change in effect:
-                self._groups[place if change > 0 else self._drainers + place].append(f)
+                self._groups[place if change > 0 else self._drainers + place].add(f)
             for place, count in self.takes[f]:
-                self._groups[self._testers + place].append(f)
+                self._groups[self._testers + place].add(f)
                 self._most_wanted[place] = max(self._most_wanted[place], count)
         self._rivals = [self._rivals_of(f) for f in range(len(all_firings))]
 
@@ -47,12 +47,12 @@ class Stubborn:
 
     def enabled_after(self, tokens: Sequence[int], enabled: Sequence[int], f: int) -> list[int]:
         """The firings enabled in the marking that f led to, given those enabled before f."""
-        gained = set()
+        gained, lost = set[int](), set[int]()
         for place, change in self.effects[f]:
-            if change > 0 and tokens[place] - change < self._most_wanted[place]:
-                gained.update(self._groups[self._testers + place])
+            if tokens[place] - max(change, 0) < self._most_wanted[place]:
+                (gained if change > 0 else lost).update(self._groups[self._testers + place])
+        found = [g for g in enabled if g not in lost or self._is_enabled(g, tokens)]
         gained.difference_update(enabled)
-        found = [g for g in enabled if self._is_enabled(g, tokens)]
         if gained and (new := [g for g in gained if self._is_enabled(g, tokens)]):
             found += new
             found.sort()
@@ -67,15 +67,17 @@ class Stubborn:
     def choose(self, tokens: Sequence[int], enabled: list[int]) -> list[int]:
         """The enabled firings of a small stubborn set."""
         now = set(enabled)
-        best = enabled
+        best, work = enabled, 0
         for seed in enabled[:SEEDS]:
-            if len(best) == 1:
+            if len(best) == 1 or work > WORK:
                 break
-            best = self._close(seed, tokens, now, len(best)) or best
+            chosen, size = self._close(seed, tokens, now, len(best))
+            best, work = chosen or best, work + size
         return best
 
-    def _close(self, seed: int, tokens: Sequence[int], now: Collection[int], most: int) -> list[int]:
-        """The enabled firings of the set that grows from a seed; none once they are as many as `most`."""
+    def _close(self, seed: int, tokens: Sequence[int], now: Collection[int], most: int) -> tuple[list[int], int]:
+        """The enabled firings of the set that grows from a seed, none once they are as many as `most`; and the size of the set."""
+        groups, rivals = self._groups, self._rivals
         inside, added = {seed}, set[int]()
         work, chosen = [seed], []
         while work:
@@ -83,19 +85,26 @@ class Stubborn:
             if f in now:
                 chosen.append(f)
                 if len(chosen) >= most:
-                    return []
-                needed = self._rivals[f]
+                    return [], len(inside)
+                needed: Iterable[int] = rivals[f]
             else:
-                needed = [self._find_fillers(f, tokens, added)]
+                needed = self._find_fillers(f, tokens, added)
             for group in needed:
                 if group not in added:
                     added.add(group)
-                    new = [firing for firing in self._groups[group] if firing not in inside]
-                    inside.update(new)
-                    work += new
-        return sorted(chosen)
+                    new = groups[group] - inside
+                    inside |= new
+                    work.extend(new)
+        return sorted(chosen), len(inside)
 
-    def _find_fillers(self, f: int, tokens: Sequence[int], added: Collection[int]) -> int:
-        """The fillers of one place that f is short of: of a place whose fillers are in the set already, or else of that with the fewest."""
-        short = [place for place, count in self.takes[f] if tokens[place] < count]
-        return min(short, key=lambda place: 0 if place in added else len(self._groups[place]) + 1)
+    def _find_fillers(self, f: int, tokens: Sequence[int], added: Collection[int]) -> tuple[int, ...]:
+        """The fillers of the place that f is short of and that has the fewest; nothing if such fillers are in the set already."""
+        best, fewest = -1, -1
+        for place, count in self.takes[f]:
+            if tokens[place] < count:
+                if place in added:
+                    return ()
+                fillers = len(self._groups[place])
+                if best < 0 or fewest > fillers:
+                    best, fewest = place, fillers
+        return (best,)

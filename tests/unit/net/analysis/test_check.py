@@ -143,14 +143,26 @@ def test_net_with_a_transition_that_can_always_start_needs_no_search() -> None:
     assert report(text.replace("2*b", "b, a")).deadlock.verdict == Verdict.FOUND
 
 
-def test_deadlock_far_beyond_the_bound_is_found_by_walks() -> None:
+def choices(rounds: int, *, has_way_back: bool) -> str:
+    """As many choices between two ways, all of which the marking remembers; the end is dead, unless it leads back after the first way."""
     lines = ["place at0 = 1"]
-    for n in range(30):
+    for n in range(rounds):
         lines += [f"place at{n + 1}, left{n}, right{n}"]
         lines += [f"transition {way}.{n}\n takes at{n}\n gives at{n + 1}, {way}{n}" for way in ("left", "right")]
-    result = report("\n".join(lines), bound=1_000)
-    assert result.deadlock.verdict == Verdict.FOUND
-    assert (result.deadlock.states, len(result.deadlock.trace)) == (1_000, 30)
+    if has_way_back:
+        lines += [f"transition back\n takes at{rounds}, left0\n gives at{rounds}, left0"]
+    return "\n".join(lines)
+
+
+def test_deadlock_far_from_the_start_is_found_in_the_depth() -> None:
+    answer = report(choices(30, has_way_back=False), bound=1_000).deadlock
+    assert (answer.verdict, answer.states, len(answer.trace)) == (Verdict.FOUND, 31, 30)
+
+
+def test_deadlock_that_neither_order_of_the_search_finds_is_found_by_a_walk() -> None:
+    answer = report(choices(30, has_way_back=True), bound=1_000).deadlock
+    assert (answer.verdict, answer.states, len(answer.trace)) == (Verdict.FOUND, 1_000, 30)
+    assert answer.trace[0].transition == 1
 
 
 def test_net_that_is_meant_to_go_on_deadlocks_when_it_stops() -> None:

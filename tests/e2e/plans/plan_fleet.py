@@ -90,4 +90,11 @@ def running_plan_fleet(directory: Path) -> Iterator[PlanFleet]:
     with running_fleet(directory, MOTD, FILES) as fleet:
         for node, role in ROLES.items():
             fleet.site.run("node", "set", node, "role", role)
+        assert fleet.until_true(lambda: all(allows_commands(fleet, node) for node in ("web1", "web2")))
         yield PlanFleet(fleet)
+
+
+def allows_commands(fleet: Fleet, node: str) -> bool:
+    """Whether a node has said in its facts that it allows commands."""
+    shown = fleet.site.run("facts", "show", node)
+    return bool(shown.get("facts", shown).get("precast_agent", {}).get("allow_exec"))

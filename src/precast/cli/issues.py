@@ -89,6 +89,9 @@ NOT_DOCUMENTED = Issue(
     "CLI-032", Kind.NOT_FOUND, "there is no {what} {name}{guess}", "run the command without a name to list all"
 )
 ONLY_WITH_DEEP = Issue("CLI-036", Kind.INPUT, "{name} works only with --merge deep", "add --merge deep")
+NO_NETS = Issue(
+    "CLI-037", Kind.NOT_FOUND, "there is no PNML file (*.pnml) below {path}", "give files, or a directory with some"
+)
 NO_ENVIRONMENT = Issue(
     "CLI-030",
     Kind.NOT_FOUND,

@@ -94,7 +94,14 @@ NOT_PROVEN = Issue(
     "NET-108",
     Kind.CONFLICT,
     "it is not proven that the net has no deadlock: the search found none, but stopped after {states} states",
-    "search further with --bound {more}, or declare the work as steps, which need no search",
+    "search further with --bound {more} or --within 10m, or declare the work as steps, which need no search",
+)
+
+TOO_LARGE_TO_CHECK = Issue(
+    "NET-110",
+    Kind.CONFLICT,
+    "it is not proven that the net has no deadlock: {reason}",
+    "check a smaller instance of the net, or a part of it",
 )
 
 NOT_AN_EXTENSION = Issue(

@@ -162,9 +162,9 @@ def small_cases() -> Iterator[Case]:
 
 def large_cases() -> Iterator[Case]:
     """Cases that no list of all states fits, but that the search decides."""
-    yield from (philosophers(50), philosophers(1_000), philosophers(8, is_one_left_handed=True))
+    yield from (philosophers(50), philosophers(400), philosophers(8, is_one_left_handed=True))
     yield from (kanban(4), circular_trains(300, 300), circular_trains(60, 59), circular_trains(200, 1))
-    yield from (dekker(10, gives_way=True), dekker(100, gives_way=False))
+    yield from (dekker(8, gives_way=True), dekker(100, gives_way=False))
     yield from (producers(5, 3, 5, 6), producers(3, 3, 5, 7), binary_counter(13, wraps=True), exchange(100_000, 9, 2))
 
 

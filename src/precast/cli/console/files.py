@@ -23,7 +23,11 @@ def read_source(path: str, keeps_mark: bool = False) -> Source:
 
     Raises NotFoundError CLI-010, or InputError CLI-011 or CLI-012.
     """
-    data = read_bytes(path)
+    return decode_source(path, read_bytes(path), keeps_mark)
+
+
+def decode_source(path: str, data: bytes, keeps_mark: bool = False) -> Source:
+    """The text that the content of a file is. Raises InputError CLI-011."""
     name = _display_name(path)
     if b"\0" in data:
         raise issues.NOT_TEXT.error(path=name, reason="it contains a NUL byte")

@@ -3,10 +3,9 @@
 import argparse
 
 from precast.base.spans import visible
-from precast.cli.console.files import read_source
 from precast.cli.console.output import print_json, print_table
 from precast.cli.console.parser import declare_exits
-from precast.net.exchange.notation import parse
+from precast.cli.net.sources import read_net
 from precast.net.execution import whatif
 from precast.net.execution.simulation import Plan, simulate
 from precast.net.model.compiler import compile_net
@@ -49,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _simulate(args: argparse.Namespace) -> int:
-    net = parse(read_source(args.file))
+    net = read_net(args.file)
     changed = _changed(net, args)
     failing = {
         changed.transitions_by_name[whatif.find_transition(changed.declared, name).name]: Outcome.FAILURE

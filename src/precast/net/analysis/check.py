@@ -68,22 +68,37 @@ def _dead_transitions(reachability: Reachability) -> list[Finding]:
     net = reachability.net
     lacks = {t: reachability.lacks(t) for t in dead}
     before = _dead_givers(reachability, dead)
-    graph: dict[int, list[int]] = {t: [] for t in dead}
-    for t in dead:
-        for lack in lacks[t]:
-            for giver in before.get(lack.place, ()):
-                graph[giver].append(t)
     findings = []
     in_cycle = set()
-    for cycle in shortest_cycles(graph):
-        in_cycle.update(cycle)
-        names = " → ".join(net.transition_name(t) for t in [*cycle, cycle[0]])
+    for cycle in shortest_cycles(_waits_of_dead(net, lacks, before)):
+        transitions = [node for node in cycle if node < net.transition_count]
+        in_cycle.update(transitions)
+        names = " → ".join(net.transition_name(t) for t in [*transitions, transitions[0]])
         findings.append(_finding("error", issues.CYCLE, cycle=names))
     others = [t for t in dead if t not in in_cycle]
     findings += [_why_dead(reachability, lacks[t], before) for t in others[:DEAD]]
     if more := others[DEAD:]:
         findings.append(_finding("error", issues.MORE_DEAD, count=len(more), name=net.transition_name(more[0])))
     return findings
+
+
+def _waits_of_dead(net: Net, lacks: dict[int, list[Shortage]], before: dict[int, list[int]]) -> dict[int, list[int]]:
+    """From each dead transition to the places that it would give to, and from those to the transitions that lack their tokens.
+
+    Places are nodes of their own, numbered behind the transitions: without them a place that many give to and many lack would make an edge
+    for each pair.
+    """
+    graph: dict[int, list[int]] = {t: [] for t in lacks}
+    for t, shortages in lacks.items():
+        for place in dict.fromkeys(lack.place for lack in shortages):
+            if givers := before.get(place):
+                node = net.transition_count + place
+                if node not in graph:
+                    graph[node] = []
+                    for giver in givers:
+                        graph[giver].append(node)
+                graph[node].append(t)
+    return graph
 
 
 def _dead_givers(reachability: Reachability, dead: list[int]) -> dict[int, list[int]]:

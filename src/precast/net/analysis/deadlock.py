@@ -11,7 +11,7 @@ reduced by stubborn sets (see `stubborn`), up to limits of states, memory and ti
 import enum
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from precast.net.analysis.reachability import GainedPlaces, Reachability
@@ -145,11 +145,14 @@ def search(net: Net, limits: SearchLimits) -> DeadlockAnswer:
     stubborn = Stubborn(firings, net.place_count)
     time_s = limits.time_left_s()
     reserve_s = time_s / 4 if time_s < math.inf else 0
-    near = StateSearch(firings, stubborn, net.initial, limits._replace(states=min(limits.states, NEAR)))
-    answer = _examine(net, near, near.nearest_first(3 * reserve_s))
+
+    def prepare(limits: SearchLimits) -> StateSearch:
+        return StateSearch(firings, stubborn, net.initial, limits)
+
+    near = limits._replace(states=min(limits.states, NEAR))
+    answer = _examine(net, prepare(near), lambda states: states.nearest_first(3 * reserve_s))
     if answer.verdict == Verdict.NOT_PROVEN:
-        deep = StateSearch(firings, stubborn, net.initial, limits)
-        answer = _examine(net, deep, deep.deepest_first(reserve_s))
+        answer = _examine(net, prepare(limits), lambda states: states.deepest_first(reserve_s))
     if answer.verdict == Verdict.NOT_PROVEN:
         for walk in Walks(firings, stubborn, net.initial, limits).dead_ends():
             if not meets_goal(net, list(walk.tokens)):
@@ -157,8 +160,8 @@ def search(net: Net, limits: SearchLimits) -> DeadlockAnswer:
     return answer
 
 
-def _examine(net: Net, states: StateSearch, dead_markings: Iterable[State]) -> DeadlockAnswer:
-    for state in dead_markings:
+def _examine(net: Net, states: StateSearch, visit: Callable[[StateSearch], Iterable[State]]) -> DeadlockAnswer:
+    for state in visit(states):
         if not meets_goal(net, list(state)):
             return DeadlockAnswer(Verdict.FOUND, _CAN_STOP, states.count, states.path_to(state), tuple(state))
     if states.is_cut:

@@ -84,8 +84,7 @@ class StateSearch:
 
     def _visit(self, state: State, enabled: list[int], f: int, reserve_s: float) -> tuple[State, list[int]] | None:
         """The marking after f, and what is enabled there; None if it was visited before, or if the search is cut here."""
-        following = self._after(state, f)
-        if self.is_cut or following in self._came_from:
+        if self.is_cut or (following := self._after(state, f)) in self._came_from:
             return None
         size = len(following) if isinstance(following, bytes) else len(following) * _LARGE_COUNT_BYTES
         self._bytes += size + _STATE_OVERHEAD + 8 * len(enabled)

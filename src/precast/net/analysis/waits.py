@@ -27,11 +27,12 @@ class WaitGraph:
         self._net = net
         self._tokens = tokens
         self._running = running
-        self._givers: dict[int, list[int]] = {}
+        givers: dict[int, dict[int, None]] = {}
         gains_of = GainedPlaces(net)
         for t in range(net.transition_count):
             for place in gains_of(t):
-                self._givers.setdefault(place, []).append(net.step_of(t))
+                givers.setdefault(place, {})[net.step_of(t)] = None
+        self._givers = {place: (found, tuple(found)) for place, found in givers.items()}
 
     def waiting_transitions(self) -> list[int]:
         """The declared transitions that have not ended, do not run and cannot start; of steps only those still to do."""
@@ -52,8 +53,12 @@ class WaitGraph:
 
     def _awaited(self, place: int, t: int) -> tuple[int, ...]:
         holders = tuple(running for running in self._running if any(p == place for p, _ in self._net.taken(running)))
-        givers = self._givers.get(place, ())
-        return holders or tuple(dict.fromkeys(giver for giver in givers if giver != t))
+        if holders or place not in self._givers:
+            return holders
+        found, givers = self._givers[
+            place
+        ]  # shared by all that wait there: in a large net there are too many for a copy each
+        return tuple(giver for giver in givers if giver != t) if t in found else givers
 
     def chain(self, t: int) -> list[Wait]:
         """Follow the first reason of each transition, from t to one that runs, can start, or waits for one already in the chain."""

@@ -23,6 +23,7 @@ from precast.net.model.structure import Net
 PT_TYPES = {
     "",
     PT_NET,
+    "http://www.pnml.org/version-2009/grammar/pnmlcoremodel",
     "http://www.informatik.hu-berlin.de/top/pntd/ptNetb",
     "http://www.informatik.hu-berlin.de/top/ptNetb",
 }

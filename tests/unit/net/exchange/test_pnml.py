@@ -42,6 +42,36 @@ def test_net_on_nested_pages_with_references_is_flattened() -> None:
     )
 
 
+CONTEST = """<?xml version="1.0" encoding="{encoding}"?>
+<pnml xmlns="http://www.pnml.org/version-2009/grammar/pnml">
+  <net id="Dräger-PT-2" type="{kind}">
+    <page id="page0">
+      <name><text>DefaultPage</text></name>
+      <place id="P-1"><name><graphics><offset x="1" y="2"/></graphics><text>idle</text></name>
+        <initialMarking><text>300</text></initialMarking></place>
+      <place id="P-2"><name><text>idle</text></name></place>
+      <transition id="T-1"><name><text>fire</text></name><graphics><position x="0" y="0"/></graphics></transition>
+      <arc id="P-1-T-1" source="P-1" target="T-1"><inscription><text>2</text></inscription></arc>
+      <arc id="T-1-P-2" source="T-1" target="P-2"/>
+      <toolspecific tool="nupn" version="1.1"><size places="2" transitions="1" arcs="2"/>
+        <structure units="1" root="u" safe="false"><unit id="u"><places>P-1 P-2</places><subunits/></unit></structure>
+      </toolspecific>
+    </page>
+    <name><text>Dräger-PT-2</text></name>
+  </net>
+</pnml>"""
+
+
+@pytest.mark.parametrize("kind", [PT_NET, "http://www.pnml.org/version-2009/grammar/pnmlcoremodel"])
+@pytest.mark.parametrize("encoding", ["UTF-8", "ISO-8859-1", "cp1252", "UTF-16"])
+def test_net_as_the_model_checking_contest_has_them_is_read(encoding: str, kind: str) -> None:
+    data = CONTEST.format(encoding=encoding, kind=kind).encode(encoding)
+    assert write(read_pnml("model.pnml", data).declared) == (
+        'net Dräger-PT-2\n\nplace "idle (P-1)" = 300\nplace "idle (P-2)"\n\n'
+        'transition fire\n  takes 2*"idle (P-1)"\n  gives "idle (P-2)"\n'
+    )
+
+
 def test_net_with_equal_labels_keeps_its_nodes_apart() -> None:
     text = HEAD + "".join(f'<place id="p{n}"><name><text>x</text></name></place>' for n in (1, 2)) + TAIL
     assert read(text) == 'net n\n\nplace "x (p1)"\nplace "x (p2)"\n'

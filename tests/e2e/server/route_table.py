@@ -1,8 +1,8 @@
 """Who may call which route, and who may send which message of a session: written by hand, and never taken from the server.
 
 A new route needs a row here. `who` is public, node, or the role of a person: viewer, operator, admin, commands. A higher role may do what
-a lower one may, except that commands is a role of its own; a plus means that it opens the route as well. `limited` says what a token for some environments opens: nothing, the routes
-of the environments that it names, or a list that shows only its own.
+a lower one may, except that commands is a role of its own; a plus means that it opens the route as well. `limited` says what a token for
+some environments opens: nothing, the routes of the environments that it names, or a list that shows only its own.
 """
 
 from typing import NamedTuple

@@ -177,6 +177,10 @@ class PlanExecution:
         return [self._keys[index] for index in sorted(self._running)]
 
     @property
+    def running_count(self) -> int:
+        return len(self._running)
+
+    @property
     def away(self) -> list[InstanceKey]:
         return [self._keys[index] for index in sorted(index for held in self._away.values() for index in held)]
 

@@ -104,7 +104,7 @@ class DrivenJob:
     @property
     def in_flight(self) -> int:
         """The number of attempts that have their turn."""
-        return len(self._net.running)
+        return self._net.running_count
 
     @property
     def wanted(self) -> int:
@@ -137,7 +137,7 @@ class DrivenJob:
             if await self._look_for_nodes():
                 continue
             if may_begin:
-                is_idle = not self._net.running and (not self._net.has_waiting or self._is_blocked)
+                is_idle = not self._net.running_count and (not self._net.has_waiting or self._is_blocked)
                 if is_idle and await write(self._rest):
                     return False
                 if is_idle:
@@ -189,7 +189,7 @@ class DrivenJob:
         """When the next pass is due by time alone."""
         clock, limits = self._stores.database.clock, self._request.limits
         waits = [60.0]
-        if self._net.running:
+        if self._net.running_count:
             waits.append(LOOK_S)
         if self._net.has_waiting and (rate_s := self._rate.wait_s()) is not None:
             waits.append(rate_s)
@@ -215,11 +215,11 @@ class DrivenJob:
         else:
             self._net.hold(closed)
         self._net.return_nodes(opened)
-        if any(key.node in closed for key in self._net.running):
+        if closed and any(key.node in closed for key in self._net.running):
             for taken in await self._stores.database.write_alone(self._take_back, closed):
                 self._net.postpone(StepKey(taken.task, taken.node))
         aborted = self._windows.find_aborted()
-        if any(key.node in aborted for key in self._net.running):
+        if aborted and any(key.node in aborted for key in self._net.running):
             self._told.update(await self._stores.database.write_alone(self._abort_closed, aborted))
 
     def _take_back(self, nodes: set[str]) -> Transaction[list[AttemptKey]]:
@@ -332,7 +332,7 @@ class DrivenJob:
     async def _look_for_nodes(self) -> bool:
         """Find nodes that left before they began, and nodes that are back; whether anything has changed."""
         now_s = self._stores.database.clock.monotonic_s()
-        if now_s - self._looked_s < LOOK_S or not (self._net.running or self._net.away):
+        if now_s - self._looked_s < LOOK_S or not (self._net.running_count or self._net.away):
             return False
         self._looked_s = now_s
         away = [key for key in self._net.away if key.node not in self._closed]

@@ -161,6 +161,10 @@ class JobNet:
         return list(self._running)
 
     @property
+    def running_count(self) -> int:
+        return len(self._running)
+
+    @property
     def away(self) -> list[StepKey]:
         """The steps whose nodes are waited for."""
         return list(self._away)

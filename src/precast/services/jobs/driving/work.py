@@ -50,6 +50,10 @@ class StepNet(Protocol):
         """The steps that have their turn."""
 
     @property
+    def running_count(self) -> int:
+        """How many they are."""
+
+    @property
     def away(self) -> Sequence[StepKey]:
         """The steps whose nodes are waited for."""
 

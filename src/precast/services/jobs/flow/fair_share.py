@@ -65,9 +65,10 @@ class FairShare:
             job = self._idle.first() if free <= reserved else self._next_job()
             if job is None:
                 break
-            self._start(job)
-            taken[job] = taken.get(job, 0) + 1
-            free -= 1
+            count = min(free - reserved, self._jobs[job].offered) if free > reserved and self._is_alone(job) else 1
+            self._start(job, count)
+            taken[job] = taken.get(job, 0) + count
+            free -= count
         return list(taken.items())
 
     def done(self, job: str, count: int) -> None:
@@ -95,12 +96,16 @@ class FairShare:
         environment = self._ready.first()
         return None if environment is None else self._environments[environment].ready.first()
 
-    def _start(self, job: str) -> None:
+    def _is_alone(self, job: str) -> bool:
+        """Whether no other job has work: then it has one turn after the other."""
+        return len(self._ready) == 1 and len(self._environments[self._jobs[job].environment].ready) == 1
+
+    def _start(self, job: str, count: int) -> None:
         self._turn += 1
         known = self._jobs[job]
-        known.offered -= 1
+        known.offered -= count
         known.last_turn = self._environments[known.environment].last_turn = self._turn
-        self._add_in_flight(known, 1)
+        self._add_in_flight(known, count)
         self._rank(job)
 
     def _add_in_flight(self, known: _Job, count: int) -> None:

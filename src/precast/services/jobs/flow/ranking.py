@@ -13,6 +13,9 @@ class Ranking:
         # Also has entries with former ranks, which are skipped; there are never more of them than members, but for a few.
         self._heap: list[tuple[Rank, str]] = []
 
+    def __len__(self) -> int:
+        return len(self._ranks)
+
     def put(self, member: str, rank: Rank) -> None:
         """Add a member, or change its rank."""
         if self._ranks.get(member) == rank:

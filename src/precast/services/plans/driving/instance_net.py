@@ -109,6 +109,10 @@ class InstanceNet:
         return [StepKey(*key) for key in self._execution.running]
 
     @property
+    def running_count(self) -> int:
+        return self._execution.running_count
+
+    @property
     def away(self) -> list[StepKey]:
         return [StepKey(*key) for key in self._execution.away]
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from lab.job_engine import JobEngine
+from lab.job_engine import ANN, JobEngine
 from precast.base.clock import ManualClock
 from precast.services.identity.signer.client import SignerClient
 from precast.services.windows.openings import NodeOpenings
@@ -85,6 +85,59 @@ async def test_job_that_waits_as_a_whole_keeps_its_batches(
     await site.carry_out(job, "a")
     await site.drive()
     assert await site.ordered(*"abcd") == ["a", "b", "c", "d"]
+
+
+async def test_canary_whose_window_is_closed_holds_the_others_back(
+    site: JobEngine, windows: Windows, clock: ManualClock
+) -> None:
+    windows.open("a", clock.now() + timedelta(hours=1), 60)
+    windows.open("c", clock.now() + timedelta(hours=2), 60)
+    limits = JobLimits(canary="1", needs_s=60, away_s=86_400)
+    job = await site.start("a", "b", "c", "d", limits=limits)
+    await site.drive()
+    assert await site.ordered(*"abcd") == []
+    assert site.driver.driven == [], "it waits for a window"
+    await at_once(site, clock, 60)
+    assert await site.ordered(*"abcd") == ["a"]
+    await site.carry_out(job, "a")
+    await site.drive()
+    assert await site.ordered(*"abcd") == ["a", "b", "d"], "the window of c is closed, and holds up nobody else"
+    await at_once(site, clock, 60)
+    assert await site.ordered(*"abcd") == ["a", "b", "c", "d"]
+
+
+async def test_window_that_opens_before_that_of_the_canary_starts_nothing(
+    site: JobEngine, windows: Windows, clock: ManualClock
+) -> None:
+    windows.open("a", clock.now() + timedelta(hours=2), 60)
+    windows.open("b", clock.now() + timedelta(hours=1), 300)
+    limits = JobLimits(canary="1", needs_s=60, away_s=86_400)
+    job = await site.start("a", "b", "c", limits=limits)
+    await site.drive()
+    await at_once(site, clock, 60)
+    assert await site.ordered(*"abc") == []
+    await at_once(site, clock, 60)
+    assert await site.ordered(*"abc") == ["a"]
+    await site.carry_out(job, "a")
+    await site.drive()
+    assert await site.ordered(*"abc") == ["a", "b", "c"]
+
+
+async def test_canary_that_has_not_used_its_turn_keeps_its_place_when_its_window_closes(
+    site: JobEngine, windows: Windows, clock: ManualClock
+) -> None:
+    windows.open("a", clock.now(), 10)
+    limits = JobLimits(canary="1", needs_s=60, away_s=86_400, begin_s=3600)
+    job = await site.start("a", "b", "c", limits=limits)
+    await site.drive()
+    assert await site.ordered(*"abc") == ["a"]
+    await at_once(site, clock, 11)
+    await at_once(site, clock, 0.1)
+    assert await site.ordered(*"abc") == ["a"]
+    assert await site.states(job) == dict.fromkeys("abc", "QUEUED")
+    await site.service.stop(job, ANN)
+    await site.drive()
+    assert (await site.service.show(job)).state == "stopped"
 
 
 async def test_what_does_not_fit_does_not_begin(site: JobEngine, windows: Windows, clock: ManualClock) -> None:

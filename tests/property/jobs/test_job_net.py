@@ -287,3 +287,20 @@ def test_rate_that_was_not_used_is_not_saved_up() -> None:
         start_all(net, {"a"})
     net.end(StepKey(1, "a"), states.COMPLETED)
     assert start_all(net, {"a", "b", "c", "d"}) == ["b", "c"]
+
+
+def test_canary_that_is_held_keeps_its_batch_and_is_no_longer_waited_for_once_it_has_ended() -> None:
+    net = make_net(NetLimits(has_canary=True), 0, 1, 1)
+    net.hold(["a", "b"])
+    assert start_all(net, {"a", "b", "c"}) == []
+    assert not net.has_waiting
+    net.end(StepKey(1, "a"), states.CANCELLED)
+    net.hold(["b"])
+    assert start_all(net, {"b", "c"}) == ["c"]
+    net.return_nodes(["b"])
+    assert start_all(net, {"b", "c"}) == ["b"]
+
+
+def test_canary_whose_node_is_away_is_not_waited_for() -> None:
+    net = make_net(NetLimits(has_canary=True), 0, 1)
+    assert start_all(net, {"b"}) == ["b"]

@@ -9,7 +9,7 @@ from typing import Protocol
 
 # After a batch of this many connections the next one is gathered for this long.
 MANY = 8
-GATHER_S = 0.02
+GATHER_S = 0.01
 
 
 class StoringConnection(Protocol):

@@ -217,7 +217,7 @@ class DrivenJob:
         self._net.return_nodes(opened)
         if closed and any(key.node in closed for key in self._net.running):
             for taken in await self._stores.database.write_alone(self._take_back, closed):
-                self._net.postpone(StepKey(taken.task, taken.node))
+                self._net.postpone(StepKey(taken.task, taken.node), is_held=True)
         aborted = self._windows.find_aborted()
         if aborted and any(key.node in aborted for key in self._net.running):
             self._told.update(await self._stores.database.write_alone(self._abort_closed, aborted))

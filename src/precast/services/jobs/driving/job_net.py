@@ -64,6 +64,7 @@ class JobNet:
         self._ended: set[StepKey] = set()
         self._away: set[StepKey] = set()
         self._late: list[StepKey] = []
+        self._held: set[StepKey] = set()  # while the canary waits for its windows; they do not leave their batches
         self._running: dict[StepKey, int] = {}
         self._execution = self._restore(listed, is_going)
 
@@ -96,6 +97,9 @@ class JobNet:
             return
         if key in self._away:
             self._away.discard(key)
+        elif key in self._held:
+            self._held.discard(key)
+            self._put(_over(self._batches[key]), 1)
         elif key in self._late:
             self._late.remove(key)
             self._put("late", -1)
@@ -106,32 +110,54 @@ class JobNet:
             self._put("failures", 1)
             self._count_canary(key)
 
-    def postpone(self, key: StepKey) -> None:
-        """The node of a step that has its turn is away: the step gives back its slot and leaves its batch."""
-        self._execution.finish(self._running.pop(key), Outcome.SKIPPED)
-        self._away.add(key)
+    def postpone(self, key: StepKey, *, is_held: bool = False) -> None:
+        """The node of a step that has its turn is away: the step gives back its slot and leaves its batch.
+
+        With `is_held` the node may not begin for now: a canary then stays in its batch.
+        """
+        t = self._running.pop(key)
+        self._execution.finish(t, Outcome.SKIPPED)
+        if t == len(self._keys) or not self._is_canary(key):
+            self._away.add(key)
+        elif is_held:
+            self._held.add(key)
+        else:
+            self._put(_over(self._batches[key]), 1)
+            self._away.add(key)
 
     def hold(self, nodes: Iterable[str]) -> None:
-        """Nodes may not begin for now: their steps leave their batches, as though the nodes were away."""
+        """Nodes may not begin for now: their steps leave their batches, as though the nodes were away.
+
+        Not so while the canary has steps to do: the others would begin without it. Then they stay in their batches, and all wait.
+        """
         names = set(nodes)
         for key in [key for key in self.waiting if key.node in names]:
             if key in self._late:
                 self._late.remove(key)
                 self._put("late", -1)
+                self._away.add(key)
             else:
                 self._put(_to_do(key), -1)
+                self._held.add(key)
+        if self._is_canary_over:
+            for key in self._held:
                 self._put(_over(self._batches[key]), 1)
-            self._away.add(key)
+            self._away |= self._held
+            self._held.clear()
 
     def return_nodes(self, nodes: Iterable[str]) -> bool:
         """Nodes are back; whether any of them was away in this job."""
         names = set(nodes)
+        opened = [key for key in self._held if key.node in names]
+        for key in opened:
+            self._held.discard(key)
+            self._put(_to_do(key), 1)
         back = sorted((key for key in self._away if key.node in names), key=self._numbers.__getitem__)
         for key in back:
             self._away.discard(key)
             self._late.append(key)
         self._put("late", len(back))
-        return bool(back)
+        return bool(back or opened)
 
     def add_rate(self, count: int, most: int) -> None:
         """Time has passed: so many more steps may start, but no more than `most` at once."""
@@ -171,10 +197,9 @@ class JobNet:
 
     @property
     def waiting(self) -> list[StepKey]:
-        """The steps without a turn whose nodes are not away."""
-        return [
-            key for key in self._keys if key not in self._ended and key not in self._running and key not in self._away
-        ]
+        """The steps without a turn whose nodes are not away, and may begin as far as is known."""
+        others = self._ended | self._running.keys() | self._away | self._held
+        return [key for key in self._keys if key not in others]
 
     @property
     def waiting_nodes(self) -> set[str]:
@@ -183,12 +208,26 @@ class JobNet:
 
     @property
     def has_waiting(self) -> bool:
-        """Whether a step whose node is not away has no turn yet."""
-        return len(self._ended) + len(self._running) + len(self._away) < len(self._keys)
+        """Whether a step whose node is not away has no turn yet. Without the canary, which is held, no other begins."""
+        if self._held and not self._late and not self._is_canary_over:
+            return any(self._is_canary(key) for key in self.waiting)
+        return len(self._ended) + len(self._running) + len(self._away) + len(self._held) < len(self._keys)
+
+    def _is_canary(self, key: StepKey) -> bool:
+        return self._limits.has_canary and self._batches[key] == self._order[0]
+
+    @property
+    def _is_canary_over(self) -> bool:
+        """Whether no step of the canary is left in its batch; also if there is no canary."""
+        return not any(self._is_canary(key) and not self._has_left_batch(key) for key in self._keys)
+
+    def _has_left_batch(self, key: StepKey) -> bool:
+        is_late = key in self._late or self._running.get(key) == len(self._keys)
+        return is_late or key in self._ended or key in self._away
 
     def _count_canary(self, key: StepKey) -> None:
         """Count the failure of a step of the canary, which the end of its own turn has not counted."""
-        if self._limits.has_canary and self._batches[key] == self._order[0]:
+        if self._is_canary(key):
             self._put("canary failures", 1)
 
     def _put(self, place: str, count: int) -> None:
@@ -259,7 +298,8 @@ def _build(limits: NetLimits, keys: Sequence[StepKey], batches: dict[StepKey, in
         net.place(_over(batch))
     for key in keys:
         batch = batches[key]
-        canary = ["canary failures"] if limits.has_canary and batch == order[0] else []
+        is_canary = limits.has_canary and batch == order[0]
+        canary = ["canary failures"] if is_canary else []
         net.place(_to_do(key), 1)
         net.transition(
             f"{key.task} {key.node}: turn",
@@ -268,7 +308,8 @@ def _build(limits: NetLimits, keys: Sequence[StepKey], batches: dict[StepKey, in
             holds=holds,
             gives=[_over(batch)],
             on_failure=[_over(batch), "failures", *canary],
-            on_skip=[_over(batch), *rate],
+            # Of the canary, the step itself may stay in its batch.
+            on_skip=rate if is_canary else [_over(batch), *rate],
         )
     net.transition(_LATE_TURN, takes=["late", *rate], reads=["go"], holds=holds, on_failure=["failures"], on_skip=rate)
     if limits.tolerate is not None:

@@ -25,8 +25,8 @@ class StepNet(Protocol):
     def end(self, key: StepKey, state: str, reason: str | None = None) -> None:
         """A step has ended in this state, whether it had its turn or not. What is known already changes nothing."""
 
-    def postpone(self, key: StepKey) -> None:
-        """The node of a step that has its turn is away: the step waits for it."""
+    def postpone(self, key: StepKey, *, is_held: bool = False) -> None:
+        """The node of a step that has its turn is away, or with `is_held` may not begin for now: the step waits for it."""
 
     def hold(self, nodes: Iterable[str]) -> None:
         """Nodes may not begin for now, as though they were away."""

@@ -73,7 +73,7 @@ class InstanceNet:
     def end(self, key: StepKey, state: str, reason: str | None = None) -> None:
         self._execution.end(InstanceKey(*key), find_end(state, reason, self._tasks[key.task - 1]))
 
-    def postpone(self, key: StepKey) -> None:
+    def postpone(self, key: StepKey, *, is_held: bool = False) -> None:
         self._execution.postpone(InstanceKey(*key))
 
     def hold(self, nodes: Iterable[str]) -> None:

@@ -42,19 +42,19 @@ def check_file(path: str, bound: int | None, within_s: float | None) -> Checked:
     started = time.monotonic()
     until = started + (within_s or WITHIN_S)
     bound = MOST if within_s and bound is None else bound
-    net = None
-    try:
-        with _memory_limited():
-            net = read_net(path)
-            report = checking.check(net, bound, lambda: until - time.monotonic())
-        return Checked(path, time.monotonic() - started, net, report)
-    except MemoryError:
-        report = _unproven(f"the check takes more than {MEMORY_BYTES >> 30} GiB of memory")
-    except PrecastError as error:
-        if not issues.TOO_LARGE.matches(error):
-            return Checked(path, time.monotonic() - started, error=error)
-        report = _unproven(error.message)
-    return Checked(path, time.monotonic() - started, net, report)
+    reason = "the check takes more memory than it may have"
+    # In an `except` clause the error still refers to all that memory, so the answer is made after it.
+    with contextlib.suppress(MemoryError):
+        try:
+            with _memory_limited():
+                net = read_net(path)
+                report = checking.check(net, bound, lambda: until - time.monotonic())
+            return Checked(path, time.monotonic() - started, net, report)
+        except PrecastError as error:
+            if not issues.TOO_LARGE.matches(error):
+                return Checked(path, time.monotonic() - started, error=error)
+            reason = error.message
+    return Checked(path, time.monotonic() - started, report=_unproven(reason))
 
 
 @contextlib.contextmanager

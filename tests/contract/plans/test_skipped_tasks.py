@@ -7,14 +7,6 @@ from tests.contract.plans.conftest import NODES
 LOOK = "type: skipped, roles: ['*'], test_pre: {file: /, state: directory}"
 
 
-async def test_task_that_is_left_out_asks_no_person(site: PlanEngine) -> None:
-    plan = f"- {{id: one, {LOOK}, approval: sure?}}\n- {{id: two, {LOOK}, requires: [one]}}\n"
-    run = await site.start_plan(plan, "a", subset=SubsetBody(skip=["one"]))
-    assert [approval.is_due for approval in (await site.show(run)).approvals] in ([], [False])
-    assert await site.play(run, "a") == ["two on a"]
-    assert (await site.show(run)).run.state == "done"
-
-
 async def test_node_whose_condition_is_false_is_not_the_canary(site: PlanEngine) -> None:
     plan = (
         f"- {{id: one, {LOOK}, condition: {{yaql_exp: \"$.name != 'a'\"}}, "

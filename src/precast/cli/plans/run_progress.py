@@ -16,7 +16,7 @@ from precast.plans.views.descriptions import count
 from precast.wire.jobs import states as job_states
 from precast.wire.jobs.views import OutputView
 from precast.wire.plans import states
-from precast.wire.plans.bodies import FailureView, InstanceView, PlanChanges, PlanRunView
+from precast.wire.plans.bodies import FailureView, InstanceView, PlanChanges, PlanRunView, TaskApprovalView
 
 COLOURS = {
     states.SUCCESSFUL: "32",
@@ -30,7 +30,6 @@ COLOURS = {
 }
 STATE_COLUMNS = 10
 _AT_WORK = (states.TESTING, states.RUNNING, states.VERIFYING)
-_ENDS = (states.SUCCESSFUL, states.FAILED, states.DEP_FAILED, states.SKIPPED, states.CANCELLED)
 _FAILED_IN = {"pre-test": "its test before the task failed", "post-test": "its test after the task failed"}
 
 
@@ -92,7 +91,7 @@ class RunProgress:
             return
         self._instances[instance.key] = instance
         is_news = known is None or known.state != instance.state
-        if self._is_json or not is_news or instance.state not in _ENDS or instance.state == states.DEP_FAILED:
+        if self._is_json or not is_news or instance.state not in states.ENDS or instance.state == states.DEP_FAILED:
             return
         self.line.clear()
         word = self._paint(instance.state, f"{instance.state:<{STATE_COLUMNS}}")
@@ -110,7 +109,7 @@ class RunProgress:
 
     def _show_bar(self, run: PlanRunView) -> None:
         total = sum(run.counts.values())
-        ended = sum(run.counts.get(state, 0) for state in _ENDS)
+        ended = sum(run.counts.get(state, 0) for state in states.ENDS)
         bar = self.line.make_bar(ended, total, COLOURS[states.SUCCESSFUL])
         at_work = sorted(
             f"{instance.task} on {instance.node}" for instance in self._instances.values() if instance.state in _AT_WORK
@@ -154,3 +153,12 @@ def describe_failure(failure: FailureView) -> str:
     message = f": {visible(failure.message)}" if failure.message else ""
     followers = f"; {count(failure.followers, 'other task')} cannot begin because of it" if failure.followers else ""
     return f"{failure.task} on {failure.node}: {what}{message}{followers}"
+
+
+def describe_approval(run: PlanRunView, approval: TaskApprovalView) -> str:
+    """Who has let a task go, or how to."""
+    if approval.by:
+        return f"approved by {approval.by}"
+    if approval.is_due:
+        return f"waits: precast plan approve {run.run.id} {approval.task}"
+    return "nobody was asked" if run.run.is_over else "what is before it has not ended"

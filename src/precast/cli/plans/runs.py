@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from precast.base.spans import visible
 from precast.cli import issues
 from precast.cli.console.client import add_connection, connect, segment
 from precast.cli.console.output import format_time, print_json, print_table
@@ -15,7 +16,7 @@ from precast.cli.jobs.descriptions import describe_job_state
 from precast.cli.jobs.options import AMOUNT, add_wait, add_watching, check_amount, duration_s
 from precast.cli.plans.plan_files import SUFFIXES, name_plan, read_parameter, read_plan_files
 from precast.cli.plans.problems import show_check
-from precast.cli.plans.run_progress import describe_counts, describe_failure
+from precast.cli.plans.run_progress import describe_approval, describe_counts, describe_failure
 from precast.cli.plans.run_watch import EXITS, PLANS, follow
 from precast.cli.query.targets import words_of
 from precast.wire import issues as wire_issues
@@ -199,10 +200,7 @@ def _status(args: argparse.Namespace) -> int:
     for failure in run.failures:
         print(f"  {describe_failure(failure)}")
     for approval in run.approvals:
-        given = (
-            f"approved by {approval.by}" if approval.by else f"waits: precast plan approve {run.run.id} {approval.task}"
-        )
-        print(f"  {approval.task}: {approval.text} ({given})")
+        print(f"  {approval.task}: {visible(approval.text)} ({describe_approval(run, approval)})")
     print_table(["TASK", "TYPE", "NODES"], [(task.id, task.type, describe_counts(task.counts)) for task in run.tasks])
     return 0
 

@@ -23,6 +23,13 @@ class SkippedTask(msgspec.Struct, frozen=True):
     nodes: list[str]
 
 
+class GateNeed(msgspec.Struct, frozen=True):
+    """A task that has to end before a person is asked about another: on all of its nodes, or on one."""
+
+    task: int
+    is_everywhere: bool
+
+
 class PinnedPlan(msgspec.Struct, frozen=True):
     """The document of a run. `catalogs` are versions by node: by entry point, and the released one by ""."""
 
@@ -35,6 +42,7 @@ class PinnedPlan(msgspec.Struct, frozen=True):
     mode: Mode = "enforce"
     skipped: list[SkippedTask] = []
     catalogs: dict[str, dict[str, str]] = {}
+    gates: dict[int, list[GateNeed]] = {}  # by the number of a task with an approval
     computed: list[ComputedResult] = []  # the dependencies that expressions of the plan have given
     # Of a run that repeats one task: the run that the task is of, and the inputs that it had there.
     replays: str = ""

@@ -1,12 +1,13 @@
 """Runs of plans as people see them."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from precast.plans.model import PlanTask
 from precast.services.jobs.views import view_job, view_result
-from precast.services.plans.pinned import PinnedPlan
+from precast.services.plans.pinned import GateNeed, PinnedPlan
 from precast.store.jobs.attempts import AttemptRow, TaskCount
 from precast.store.jobs.jobs import JobRow
 from precast.store.plans.runs import ApprovalRow, PlanName
@@ -61,7 +62,7 @@ def view_run(parts: RunParts) -> PlanRunView:
             for number, task in enumerate(tasks, start=1)
             if number in by_task
         ],
-        approvals=list(_view_approvals(tasks, by_task, parts.approvals)),
+        approvals=list(_view_approvals(parts.pinned, by_task, parts.approvals)),
         failures=[_view_failure(tasks, failure, parts.followers) for failure in parts.failures],
         parameters=parts.pinned.parameters,
     )
@@ -108,17 +109,30 @@ def view_document(digest: str, pinned: PinnedPlan) -> PlanDocument:
 
 
 def _view_approvals(
-    tasks: Sequence[PlanTask], by_task: Mapping[int, Mapping[str, int]], approvals: Sequence[ApprovalRow]
+    pinned: PinnedPlan, by_task: Mapping[int, Mapping[str, int]], approvals: Sequence[ApprovalRow]
 ) -> Iterable[TaskApprovalView]:
     given = {approval.task: approval for approval in approvals}
-    for number, task in enumerate(tasks, start=1):
-        if not task.approval or number not in by_task:
+    left_out = Counter(row.task for row in pinned.skipped for _ in row.nodes)
+    for number, task in enumerate(pinned.plan.tasks, start=1):
+        if not task.approval or number not in by_task or left_out[number] >= sum(by_task[number].values()):
             continue
         approval = given.get(number)
-        is_due = approval is None and bool(by_task[number].get(states.PENDING))
+        is_due = approval is None and _is_due(by_task, number, pinned.gates.get(number, ()))
         yield TaskApprovalView(
             task.id, task.approval, is_due, approval.by if approval else None, approval.at if approval else None
         )
+
+
+def _is_due(by_task: Mapping[int, Mapping[str, int]], number: int, needs: Iterable[GateNeed]) -> bool:
+    """Whether a task that was not approved could begin on some node, as far as the counts of what is before it tell."""
+    return bool(by_task[number].get(states.PENDING)) and all(
+        _has_ended(by_task.get(need.task, {}), is_everywhere=need.is_everywhere) for need in needs
+    )
+
+
+def _has_ended(counts: Mapping[str, int], *, is_everywhere: bool) -> bool:
+    ended = sum(counts.get(state, 0) for state in states.ENDS)
+    return ended == sum(counts.values()) if is_everywhere else ended > 0
 
 
 def _view_failure(tasks: Sequence[PlanTask], attempt: AttemptRow, followers: Mapping[str, int]) -> FailureView:

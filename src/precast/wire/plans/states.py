@@ -14,6 +14,7 @@ from precast.wire.jobs import states
 PENDING, READY, TESTING, RUNNING, VERIFYING = "pending", "ready", "testing", "running", "verifying"
 SUCCESSFUL, FAILED, DEP_FAILED, SKIPPED, CANCELLED = "successful", "failed", "dep_failed", "skipped", "cancelled"
 ORDER = (PENDING, READY, TESTING, RUNNING, VERIFYING, SUCCESSFUL, FAILED, DEP_FAILED, SKIPPED, CANCELLED)
+ENDS = (SUCCESSFUL, FAILED, DEP_FAILED, SKIPPED, CANCELLED)
 
 _BY_PHASE = {"pre-test": TESTING, "task": RUNNING, "post-test": VERIFYING}
 _ENDS = {

@@ -25,6 +25,7 @@ from precast.plans.parameters import check_parameters
 from precast.plans.subsets import choose_instances
 from precast.plans.views.problem_view import problem_of
 from precast.services.plans.pinned import SkippedTask
+from precast.services.plans.preparing.gates import find_gates
 from precast.services.plans.preparing.messages import PlanningAnswer, PlanningRequest, SourceText
 from precast.wire.jobs import states
 from precast.wire.plans.bodies import SubsetBody
@@ -73,6 +74,7 @@ def _expand(request: PlanningRequest, plan: Plan, warnings: list[PlanProblem]) -
         placed,
         _find_not_chosen(expansion, request.subset),
         sum(map(len, placed)),
+        find_gates(expansion),
     )
 
 

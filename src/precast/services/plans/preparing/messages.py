@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from precast.plans.model import ComputedResult, Plan, PlanNode, PlanProblem, PlanTask
-from precast.services.plans.pinned import SkippedTask
+from precast.services.plans.pinned import GateNeed, SkippedTask
 from precast.wire.plans.bodies import SubsetBody
 
 
@@ -45,4 +45,5 @@ class PlanningAnswer(msgspec.Struct, frozen=True):
     placed: list[list[str]] = []  # the nodes of each task
     not_chosen: list[SkippedTask] = []
     instances: int = 0
+    gates: dict[int, list[GateNeed]] = {}
     is_expanded: bool = True

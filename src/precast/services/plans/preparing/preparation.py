@@ -162,6 +162,7 @@ class PlanPreparation:
             request.mode,
             skipped,
             pins.catalogs,
+            answer.gates,
         )
         check = PlanCheck(
             plan.name,

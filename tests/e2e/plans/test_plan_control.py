@@ -61,8 +61,9 @@ def test_approval_lets_a_task_go_once(plans: PlanFleet) -> None:
 - {id: prepare, type: shell, roles: [web], parameters: {cmd: 'true'}}
 - {id: switch, type: shell, roles: [web], cross_depends: [{name: prepare}], approval: Is it night?, parameters: {cmd: 'true'}}
 """
-    run = plans.begin(text)
-    assert plans.fleet.until_true(lambda: plans.read("plan", "status", run)["run"]["approvals"][0]["is_due"])
+    shown = plans.command("plan", "start", plans.write(text), "--nodes", "web1,web2", "--wait", "10s", code=3)
+    assert shown.index("successful  prepare") < shown.index("switch waits for a person: Is it night?")
+    run = shown.split()[1]
     assert f"switch: Is it night? (waits: precast plan approve {run} switch)" in plans.command("plan", "status", run)
     assert plans.states(run)["switch on web1"] == "pending"
     plans.command("plan", "approve", run, "switch")

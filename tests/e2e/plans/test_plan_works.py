@@ -87,6 +87,8 @@ def test_noop_runs_no_commands(plans: PlanFleet, tmp_path: Path) -> None:
 - {{id: motd, type: catalog, roles: [web], requires: [command], parameters: {{classes: ['profile::motd']}}}}
 """
     (plans.root("web1") / "etc/motd").unlink(missing_ok=True)
+    checked = plans.command("plan", "start", plans.write(text), "--nodes", "web1", "--noop", "--dry-run")
+    assert "2 tasks, 2 on 1 node, of which 1 would run: 1 warning" in checked
     run = plans.start(text, "--noop", nodes="web1")
     assert run["counts"] == {"successful": 1, "skipped": 1}
     assert not (tmp_path / "done").exists()

@@ -113,9 +113,8 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{name}", metavar=metavar, action="append", default=[], dest=f"choose_{name}", help=summary
         )
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--dry-run", action="store_true", help="check the plan over the nodes, and start nothing")
-    mode.add_argument("--noop", action="store_true", help="change nothing: apply catalogs as no-op, run no commands")
+    parser.add_argument("--dry-run", action="store_true", help="check the plan over the nodes, and start nothing")
+    parser.add_argument("--noop", action="store_true", help="change nothing: apply catalogs as no-op, run no commands")
     parser.add_argument("--at-once", metavar="N|%", help="at most N nodes are at work at the same time")
     parser.add_argument(
         "--wait-away", metavar="TIME", default="10m", help="wait this long for nodes that are away (default: 10m)"

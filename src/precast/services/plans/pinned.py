@@ -28,6 +28,7 @@ class GateNeed(msgspec.Struct, frozen=True):
 
     task: int
     is_everywhere: bool
+    may_fail: bool  # its end is enough, also without success
 
 
 class PinnedPlan(msgspec.Struct, frozen=True):

@@ -126,13 +126,14 @@ def _view_approvals(
 def _is_due(by_task: Mapping[int, Mapping[str, int]], number: int, needs: Iterable[GateNeed]) -> bool:
     """Whether a task that was not approved could begin on some node, as far as the counts of what is before it tell."""
     return bool(by_task[number].get(states.PENDING)) and all(
-        _has_ended(by_task.get(need.task, {}), is_everywhere=need.is_everywhere) for need in needs
+        _is_met(need, by_task.get(need.task, {})) for need in needs
     )
 
 
-def _has_ended(counts: Mapping[str, int], *, is_everywhere: bool) -> bool:
-    ended = sum(counts.get(state, 0) for state in states.ENDS)
-    return ended == sum(counts.values()) if is_everywhere else ended > 0
+def _is_met(need: GateNeed, counts: Mapping[str, int]) -> bool:
+    ends = states.ENDS if need.may_fail else (states.SUCCESSFUL, states.SKIPPED)
+    ended = sum(counts.get(state, 0) for state in ends)
+    return ended == sum(counts.values()) if need.is_everywhere else ended > 0
 
 
 def _view_failure(tasks: Sequence[PlanTask], attempt: AttemptRow, followers: Mapping[str, int]) -> FailureView:

@@ -18,14 +18,16 @@ def find_gates(expansion: Expansion) -> dict[int, list[GateNeed]]:
 
 
 def _find_needs(expansion: Expansion, by_task: Mapping[int, list[PlacedDependency]], number: int) -> list[GateNeed]:
-    needs: set[tuple[int, bool]] = set()
+    tasks, needs = expansion.plan.tasks, set[tuple[int, bool, bool]]()
     seen, waiting = {number}, [number]
     while waiting:
         for dependency in by_task.get(waiting.pop(), ()):
-            if not is_stage(expansion.plan.tasks[dependency.needed - 1]):
-                one_is_enough = dependency.task == number and (dependency.is_local or dependency.is_any)
-                needs.add((dependency.needed, not one_is_enough))
+            needed, is_direct = tasks[dependency.needed - 1], dependency.task == number
+            if not is_stage(needed):
+                one_is_enough = is_direct and (dependency.is_local or dependency.is_any)
+                may_fail = not is_direct or tasks[number - 1].is_always or not needed.fail_on_error
+                needs.add((dependency.needed, not one_is_enough, may_fail))
             elif dependency.needed not in seen:
                 seen.add(dependency.needed)
                 waiting.append(dependency.needed)
-    return [GateNeed(task, is_everywhere) for task, is_everywhere in sorted(needs)]
+    return [GateNeed(*need) for need in sorted(needs)]

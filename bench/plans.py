@@ -45,8 +45,8 @@ class Size(NamedTuple):
     rounds: list[tuple[int, int]]
 
 
-QUICK = Size(20, 1, 200, 500, [(1, 10), (20, 10), (100, 4)])
-FULL = Size(500, 2, 200, 500, [(1, 100), (20, 100), (100, 100)])
+QUICK = Size(10, 1, 200, 500, [(1, 10), (20, 10), (100, 10)])
+FULL = Size(500, 3, 200, 500, [(1, 200), (20, 200), (100, 300)])
 
 
 class FleetFigures(NamedTuple):
@@ -158,7 +158,7 @@ def _describe_large(large: LargeRun) -> dict[str, Any]:
         },
         "blocked_ms": round(large.blocked_ms, 1),
         "passes": [
-            {"ends": times.ends, "median_ms": round(times.median_ms, 2), "worst_ms": round(times.worst_ms, 2)}
+            {**times._asdict(), "median_ms": round(times.median_ms, 2), "worst_ms": round(times.worst_ms, 2)}
             for times in large.passes
         ],
     }
@@ -179,10 +179,12 @@ def _cpu_goal(fleet: FleetFigures | None, *, is_quick: bool) -> Goal:
 
 
 def _large_goals(large: LargeRun) -> list[Goal]:
+    """The check, which is met only together with the longest pass; and the longest pass."""
     check_s, pass_ms = large.check.wall_s, max([large.blocked_ms, *(times.worst_ms for times in large.passes)])
+    is_fast = pass_ms <= TARGET_PASS_MS
     return [
-        Goal("plans-large", round(check_s, 2), TARGET_CHECK_S, check_s <= TARGET_CHECK_S),
-        Goal("plans-large-pass", round(pass_ms, 1), TARGET_PASS_MS, pass_ms <= TARGET_PASS_MS),
+        Goal("plans-large", round(check_s, 2), TARGET_CHECK_S, check_s <= TARGET_CHECK_S and is_fast),
+        Goal("plans-large-pass", round(pass_ms, 1), TARGET_PASS_MS, is_fast),
     ]
 
 

@@ -1,25 +1,17 @@
 """Runs of plans over real daemons: order over nodes, tests before and after, failures, resume."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.jobs.run_fleet import Fleet, running_fleet
-
-PROFILE = """
-class profile {
-  file { "${facts['precast_test_root']}": ensure => absent }
-}
-"""
+from tests.e2e.jobs.run_fleet import Fleet
+from tests.e2e.plans.plan_fleet import PlanFleet
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    directory = tmp_path_factory.mktemp("plans")
-    with running_fleet(directory, "class profile { notify { 'hello': } }\n") as created:
-        yield created
+def fleet(plans: PlanFleet) -> Fleet:
+    return plans.fleet
 
 
 def write_plan(fleet: Fleet, name: str, text: str) -> str:

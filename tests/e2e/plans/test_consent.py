@@ -32,7 +32,7 @@ def test_plan_that_runs_commands_needs_the_role(fleet: Fleet, plan: str) -> None
 def test_plan_is_refused_whole_if_one_node_allows_no_commands(fleet: Fleet, plan: str) -> None:
     token = fleet.token("ann-consent")
     answer = fleet.command("plan", "start", plan, "--nodes", "web1,web3", code=64, token=token)
-    assert "1 nodes allow no commands, which the plan would run there, the first: one on web3" in answer
+    assert "the plan would run commands on nodes that allow none (1), the first: one on web3" in answer
     assert fleet.read("plan", "list") == []
 
 

@@ -22,7 +22,7 @@ from bench.report import Goal, finish, parse_quick, print_rows
 AGENTS = 100
 QUICK_PARTS, PARTS = 4, 11
 QUICK_ROUNDS, ROUNDS = 1, 5
-TARGET_S = 2.0
+TARGET_S = 1.0
 
 
 def main() -> None:

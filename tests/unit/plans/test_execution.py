@@ -1,5 +1,7 @@
 """A run starts what may begin, in order and within its limits, and finds what can never begin after a failure."""
 
+import gc
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -298,3 +300,20 @@ def test_server_that_takes_over_finds_what_a_stored_failure_makes_unreachable() 
     assert plan.end(DONE, "two b") == []
     assert plan.execution.return_nodes(["c"])
     assert plan.start() == ["one c"]
+
+
+def test_run_that_is_dropped_frees_its_memory_without_the_collector() -> None:
+    """A server leaves large runs out of garbage collection, so cycles would stay in its memory."""
+    tasks = [task("first"), task("second", requires=("first",)), task("third", cross_depends=(across("second"),))]
+    run = Run(*tasks, tolerance="1")
+    gc.disable()
+    try:
+        run.start()
+        run.execution.end(run.key("first a"), FAILED)
+        run.execution.hold(["b"])
+        run.execution.take_unreachable()
+        freed = weakref.ref(run.execution)
+        del run
+        assert freed() is None
+    finally:
+        gc.enable()

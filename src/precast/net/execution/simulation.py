@@ -17,8 +17,9 @@ from precast.net.model.declarations import Outcome
 from precast.net.model.plain_net import meets_goal
 from precast.net.model.structure import NOBODY, Net
 
-# The simulation of a net that loops would never end.
-MOST_RUNS = 500_000
+# The simulation of a net that loops would never end. In a net without loops few transitions run more than once.
+MOST_RUNS_EACH = 4
+LEAST_LIMIT = 20_000
 # Enough to see why the net is stuck.
 MOST_REASONS = 5
 
@@ -68,6 +69,7 @@ class _Simulation:
         self._running: list[tuple[int, int]] = []  # (end, run)
         self._filled_by: dict[int, int] = {}  # place → the run that put a token there last
         self._limits = [p for p, place in enumerate(net.declared.places) if place.is_limit]
+        self._most_runs = max(MOST_RUNS_EACH * len(net.declared.transitions), LEAST_LIMIT)
         self._busy_ms = dict.fromkeys(self._limits, 0)
         self._most = dict.fromkeys(self._limits, 0)
         self._is_ending = False
@@ -75,7 +77,7 @@ class _Simulation:
 
     def plan(self) -> Plan:
         self._start_all()
-        while self._running and len(self._runs) < MOST_RUNS:
+        while self._running and len(self._runs) < self._most_runs:
             self._advance(self._running[0][0])
             while self._running and self._running[0][0] == self._now_ms:
                 self._end(heappop(self._running)[1])

@@ -87,7 +87,7 @@ def test_plan_of_a_net_that_gets_stuck_says_who_waits() -> None:
 
 
 def test_plan_of_a_net_that_loops_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("precast.net.execution.simulation.MOST_RUNS", 50)
+    monkeypatch.setattr("precast.net.execution.simulation.LEAST_LIMIT", 50)
     plan = simulate(net_of("place a = 1\ntransition t 1s\n takes a\n gives a\n"))
     assert plan.is_cut
     assert len(plan.runs) <= 51

@@ -80,6 +80,8 @@ class _InputCheck:
         if other == number:
             return "is the task itself"
         placed = self._nodes.get(other, [])
+        if self._tasks[other - 1].collects_for and not placed:
+            return ""  # no node was named as master, which is told for all such tasks at once
         if given.role != SELF:
             is_there = not self._roles.resolve(given.role).isdisjoint(placed)
             return "" if is_there else f"runs on no node of the role {' or '.join(given.role)}"

@@ -1,8 +1,11 @@
 """Adds a task on the master before each `copy_files`: it sends the files to the server, from where the other nodes fetch them.
 
 It waits for everything that the `copy_files` waits for, on the master or anywhere else, so it sends the files as they are when the copies
-are due.
+are due. It runs if some node gets copies: nobody names it, and a file that nobody gets may be missing.
 """
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
@@ -33,6 +36,13 @@ def add_collections(plan: Plan) -> Plan:
     return msgspec.structs.replace(plan, tasks=tuple(tasks))
 
 
+def find_collections(tasks: Iterable[PlanTask], copying: AbstractSet[int]) -> set[int]:
+    """The numbers of the tasks that send the files of these tasks. Numbers count from 1."""
+    numbered = list(enumerate(tasks, start=1))
+    numbers = {task.id: number for number, task in numbered}
+    return {number for number, task in numbered if task.collects_for and numbers.get(task.collects_for) in copying}
+
+
 def _collect(task: PlanTask) -> PlanTask:
     return PlanTask(
         task.id + SUFFIX,
@@ -45,6 +55,9 @@ def _collect(task: PlanTask) -> PlanTask:
         timeout_s=task.timeout_s,
         retries=task.retries,
         interval_s=task.interval_s,
+        is_always=task.is_always,
+        fail_on_error=task.fail_on_error,
+        lost_after_s=task.lost_after_s,
         collects_for=task.id,
     )
 

@@ -9,7 +9,7 @@ before it that look without a command.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -53,14 +53,9 @@ def describe_noop(task: PlanTask) -> str:
     return "" if task.type in (*_CATALOGS, *_WITHOUT_WORK) else f"a no-op run executes no tasks of the type {task.type}"
 
 
-def needs_collect(task: PlanTask) -> bool:
-    """Whether the master must first send files that the task writes elsewhere."""
-    return task.type == "copy_files"
-
-
-def build_collect_program(task: PlanTask, master: PlanNode) -> TaskProgram:
-    """What the master does before a `copy_files`. Raises InputError PLAN-056."""
-    sources = dict.fromkeys(file.source for file in read_files(task, master.name))
+def build_collect_program(task: PlanTask, copies: Iterable[PlanTask], master: PlanNode) -> TaskProgram:
+    """What the master does before a `copy_files`: it sends the files of all these forms of it. Raises InputError PLAN-056."""
+    sources = dict.fromkeys(file.source for copy in copies for file in read_files(copy, master.name))
     return _check(task, master.name, CollectWork(list(sources)), [], [])
 
 

@@ -7,6 +7,8 @@ Each part of a choice narrows it:
 - `only` and `skip` keep and leave out tasks; `events` keeps those that name one of the events in `reexecute_on` or `refresh_on`.
 - `nodes` keeps the instances on these nodes.
 
+A task that sends the files of a `copy_files` is chosen with that, whatever the choice names.
+
 Stages may be named as start and end alone: they do nothing that could be chosen. A name that matches nothing is an error, and so is a
 choice of nothing to do: nothing but the absence of a choice means everything.
 """
@@ -15,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
 from precast.plans import issues
+from precast.plans.collection import find_collections
 from precast.plans.expanding.placement import is_stage
 from precast.plans.model import Expansion, PlanTask, Subset
 from precast.plans.names import NameMatcher, is_expression
@@ -61,7 +64,9 @@ class _Chooser:
             chosen &= self._find_with_work(subset.only)
         if subset.events:
             chosen &= self._find_by_event(subset.events)
-        return chosen - self._find_with_work(subset.skip)
+        chosen -= self._find_with_work(subset.skip)
+        tasks = self._expansion.plan.tasks
+        return {number for number in chosen if not tasks[number - 1].collects_for} | find_collections(tasks, chosen)
 
     def choose_nodes(self, wanted: Collection[str]) -> set[str]:
         nodes = [node.name for node in self._expansion.nodes]

@@ -81,6 +81,27 @@ def test_files_of_the_master_are_copied_and_files_are_uploaded(plans: PlanFleet)
     assert (plans.root("web2") / "srv/keys/shop").read_text() == "secret"
 
 
+def test_copies_are_chosen_alone_and_may_differ_between_nodes(plans: PlanFleet) -> None:
+    for name in ("web1", "web2"):
+        (plans.root("web1") / f"srv/of_{name}").write_text(name)
+    text = """
+- {id: first, type: shell, roles: [web], parameters: {cmd: 'false'}}
+- id: own
+  type: copy_files
+  roles: [web]
+  requires: [first]
+  parameters: {files: [{src: {yaql_exp: '"/srv/of_" + $.name'}, dst: /srv/own}]}
+- id: absent
+  type: copy_files
+  roles: [web]
+  condition: {yaql_exp: 'false'}
+  parameters: {files: [{src: /srv/absent, dst: /srv/own}]}
+"""
+    run = plans.start(text, "--master", "web1", "--only", "own")
+    assert run["counts"] == {"successful": 3, "skipped": 5}
+    assert [(plans.root(name) / "srv/own").read_text() for name in ("web1", "web2")] == ["web1", "web2"]
+
+
 def test_noop_runs_no_commands(plans: PlanFleet, tmp_path: Path) -> None:
     text = f"""
 - {{id: command, type: shell, roles: [web], parameters: {{cmd: 'touch {tmp_path}/done'}}}}

@@ -13,7 +13,6 @@ from precast.plans.programs import (
     build_program,
     describe_noop,
     find_program_problems,
-    needs_collect,
 )
 from precast.plans.values.works import TaskFile, read_entry_point
 from precast.wire.jobs.programs import (
@@ -126,9 +125,9 @@ def test_copied_files_are_collected_on_the_master_first() -> None:
     assert build_program(copy, NODE, Values()).work == CopyWork(
         [CopiedFile("/a", "/b"), CopiedFile("/a", "/c")], "0600"
     )
-    assert needs_collect(copy)
-    assert build_collect_program(copy, NODE) == TaskProgram("t", CollectWork(["/a"]))
-    assert not needs_collect(task("upload_file"))
+    other = task("copy_files", files=[{"src": "/d", "dst": "/b"}, {"src": "/a", "dst": "/b"}])
+    assert build_collect_program(copy, [copy], NODE) == TaskProgram("t", CollectWork(["/a"]))
+    assert build_collect_program(copy, [copy, other], NODE) == TaskProgram("t", CollectWork(["/a", "/d"]))
 
 
 def test_other_types_have_their_work() -> None:

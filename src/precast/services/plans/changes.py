@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from precast.net.model.compiler import guess
+from precast.plans.collection import find_collections
 from precast.plans.model import Plan
 from precast.services.approvals.approvals import Participant
 from precast.services.identity import roles
@@ -77,7 +78,7 @@ class PlanChangesService:
 
         def choose(pinned: PinnedPlan, steps: Sequence[StepState]) -> list[Instances]:
             numbers = {find_task(pinned.plan, run, task) for task in tasks}
-            return find_failed(pinned, steps, numbers)
+            return find_failed(pinned, steps, numbers | find_collections(pinned.plan.tasks, numbers))
 
         return await self._repeat(run, RETRY, choose, participant, credential)
 

@@ -6,12 +6,14 @@ compiler service compiles ahead.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 import msgspec
 
 from precast.base import digests
 from precast.base.confinement.confine import Level
+from precast.plans.collection import find_collections
 from precast.plans.model import ComputedResult, InstanceKey, Plan, PlanNode, PlanProblem, PlanTask
 from precast.plans.views.problem_view import view_problem
 from precast.services import texts
@@ -19,16 +21,17 @@ from precast.services.approvals.approvals import Participant
 from precast.services.jobs import issues as job_issues
 from precast.services.jobs.node_environments import require_environments
 from precast.services.plans import issues
-from precast.services.plans.pinned import PinnedPlan
+from precast.services.plans.pinned import PinnedPlan, SkippedTask
 from precast.services.plans.preparing.catalogs import CatalogPins
 from precast.services.plans.preparing.messages import PlanningAnswer, PlanningRequest
 from precast.services.plans.preparing.node_data import NodesOfPlan, PlanNodes
 from precast.services.plans.preparing.planning import plan_in_child
 from precast.services.plans.preparing.programs import RunValues, build_programs
 from precast.services.plans.preparing.sources import PlanFiles, PlanSources
-from precast.services.plans.preparing.values import ValueEvaluation, encode_data
+from precast.services.plans.preparing.values import EvaluatedPlan, ValueEvaluation, encode_data
 from precast.services.query.targets import TargetService
 from precast.store.plans.runs import ProgramRow
+from precast.wire.jobs import states
 from precast.wire.nodes.bodies import TargetsBody
 from precast.wire.plans.bodies import PlanCheck, PlanRequest
 
@@ -143,6 +146,7 @@ class PlanPreparation:
         instances = [Instances(task, nodes) for task, nodes in enumerate(answer.placed, start=1) if nodes]
         left_out = {InstanceKey(row.task, node) for row in answer.not_chosen for node in row.nodes}
         evaluated = await self._values.evaluate(plan, place.environment, found, instances, left_out, answer.parameters)
+        evaluated = _leave_out_collections(plan, instances, left_out, evaluated)
         values = RunValues(request.mode, answer.parameters, files.tasks)
         built = await asyncio.to_thread(build_programs, plan, found.nodes, instances, evaluated, left_out, values)
         skipped = [*answer.not_chosen, *evaluated.skipped, *built.skipped]
@@ -179,6 +183,21 @@ class PlanPreparation:
         return PreparedPlan(
             check, pinned, instances, built.programs, built.commands, data, built.executables, built.collecting
         )
+
+
+def _leave_out_collections(
+    plan: Plan, instances: Sequence[Instances], left_out: AbstractSet[InstanceKey], evaluated: EvaluatedPlan
+) -> EvaluatedPlan:
+    """Leave out what sends the files of a task that runs on no node: nobody gets them, and they may be missing."""
+    skipped = left_out | {InstanceKey(row.task, node) for row in evaluated.skipped for node in row.nodes}
+    running = {task for task, nodes in instances if any(InstanceKey(task, node) not in skipped for node in nodes)}
+    wanted = find_collections(plan.tasks, running)
+    idle = [
+        SkippedTask(group.task, states.CONDITION, list(group.nodes))
+        for group in instances
+        if plan.tasks[group.task - 1].collects_for and group.task in running - wanted
+    ]
+    return evaluated._replace(skipped=[*evaluated.skipped, *idle])
 
 
 def _encode_all(found: NodesOfPlan) -> dict[str, bytes]:

@@ -152,7 +152,7 @@ class _ProgramBuilder:
         """The program of an instance; None if it is wrong."""
         node = self._nodes[name]
         try:
-            if task.collects_for:
+            if task.collects_for and self._values.mode == "enforce":
                 return self._build_collection(task, node)
             return build_program(fill_in(task, self._evaluated.values.get((number, name), {})), node, self._values)
         except PrecastError as error:
@@ -162,7 +162,6 @@ class _ProgramBuilder:
     def _build_collection(self, task: PlanTask, master: PlanNode) -> TaskProgram:
         """What the master sends: the files of all nodes that get copies, which expressions may have named."""
         copies = self._numbers[task.collects_for]
-        for (number, _), values in sorted(self._evaluated.values.items()):
-            if number == copies:
-                return build_collect_program(fill_in(task, values), master)
-        return build_collect_program(task, master)
+        values = self._evaluated.values
+        forms = [fill_in(task, values[number, node]) for number, node in sorted(values) if number == copies]
+        return build_collect_program(task, forms or [task], master)

@@ -27,6 +27,8 @@ from precast.plans.values.parameter_types import BadType, parse_parameter_type
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,99}")
 _KEYS: Final = ("type", "default", "description")
 _NOTHING: Final = object()
+# In this order: a boolean is a number for Python.
+_KINDS: Final[Mapping[str, Any]] = {"Boolean": bool, "Numeric": int | float, "Array": list, "Hash": dict}
 
 
 class Parameter(NamedTuple):
@@ -107,7 +109,7 @@ def _choose_value(parameter: Parameter, given: Any) -> Any:
 
 
 def _convert(wanted: Type, given: Any) -> Any:
-    """The given value; a text that does not fit as the JSON value that it is, if that fits."""
+    """The given value; a text that does not fit as the JSON value that it is, if that fits or is what the type is about."""
     if not isinstance(given, str) or _fits(wanted, given):
         return given
     try:
@@ -116,7 +118,13 @@ def _convert(wanted: Type, given: Any) -> Any:
         return given
     if isinstance(wanted, FloatType) and type(value) is int:
         value = float(value)
-    return value if _fits(wanted, value) else given
+    return value if _fits(wanted, value) or _is_about(wanted, value) else given
+
+
+def _is_about(wanted: Type, value: Any) -> bool:
+    """Whether a type accepts some values of this kind, and no others: `Integer[1, 8]` is about numbers, so 9 is a wrong number."""
+    kind = next((name for name, python in _KINDS.items() if isinstance(value, python)), "Undef")
+    return parse_parameter_type(f"Optional[{kind}]").accepts(wanted)
 
 
 def _fits(wanted: Type, value: Any) -> bool:

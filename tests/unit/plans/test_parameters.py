@@ -91,6 +91,22 @@ def test_text_that_is_not_the_json_of_a_value_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "text", "reason"),
+    [
+        ("Integer[1, 8]", "9", "expects an Integer[1, 8] value, got Integer[9, 9]"),
+        ("Optional[Float[0.0, 1.0]]", "2.5", "got Float[2.5, 2.5]"),
+        ("Array[String]", "[1]", "index 0 expects a String value, got Integer"),
+        ("Struct[{a => Integer}]", '{"a": "x"}', "entry 'a' expects an Integer value, got String"),
+        ("Tuple[Integer, Integer]", "[1]", "expects size to be 2, got 1"),
+        ("Enum[a, b]", "9", "got '9'"),
+        ("Boolean", "1", "expects a Boolean value, got String"),
+    ],
+)
+def test_json_of_the_right_kind_is_refused_for_what_is_wrong_with_it(kind: str, text: str, reason: str) -> None:
+    assert reason in refusal(issues.BAD_PARAMETER_VALUE, {"p": {"type": kind}}, p=text)
+
+
+@pytest.mark.parametrize(
     ("name", "declared", "issue", "reason"),
     [
         ("Version", {}, issues.BAD_PARAMETER_NAME, "'Version' is not the name of a parameter"),

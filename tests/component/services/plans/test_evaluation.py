@@ -67,6 +67,21 @@ async def test_internals_of_python_cannot_be_reached(expression: str) -> None:
     assert answer.failure.issue in (issues.BAD_EXPRESSION, issues.EXPRESSION_FAILED)
 
 
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("$.a.lenn()", "there is no function lenn; did you mean len?"),
+        ("now()", "there is no function now"),
+        ("$parameter.x", "there is no variable $parameter; did you mean $parameters?"),
+    ],
+)
+async def test_name_that_nothing_defines_is_told_with_the_nearest(expression: str, reason: str) -> None:
+    [answer] = await PlanEvaluation(LIMITS).evaluate(Batch([Question("t", "condition", expression, "n1")], NODES))
+    assert answer.failure is not None
+    assert answer.failure.issue is issues.BAD_EXPRESSION
+    assert reason in str(answer.failure)
+
+
 async def test_several_hostile_expressions_cost_each_its_limit_once() -> None:
     nodes = {f"n{number}": NodeData({"text": "a" * 60 + "!"}) for number in range(30)}
     texts = [HOSTILE["a regular expression"], HOSTILE["a huge power"], "1 + 1"]

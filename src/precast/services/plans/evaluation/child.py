@@ -5,6 +5,7 @@ processor time: at first it is interrupted, and a second later, if it is inside 
 `python -I -m precast.services.plans.evaluation.child LEVEL MEMORY_BYTES EXPRESSION_S`.
 """
 
+import importlib
 import os
 import signal
 import sys
@@ -34,6 +35,7 @@ def main() -> int:
     def interrupt(number: int, frame: Any) -> None:
         raise OutOfTime
 
+    importlib.import_module("difflib")  # suggests names; what is imported late cannot be found later
     signal.signal(signal.SIGPROF, interrupt)
     sys.setrecursionlimit(RECURSION_LIMIT)
     measures = confine_or_exit(Confinement(level=level, memory_bytes=memory_bytes))

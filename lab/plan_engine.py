@@ -121,11 +121,20 @@ class PlanEngine(JobEngine):
         await self.report(node, TaskPhase(order.order, "task", self.database.clock.now()))
 
     async def end_task(
-        self, node: str, order: TaskOrder, *, is_success: bool = True, phase: Phase = "task", result: Any = None
+        self,
+        node: str,
+        order: TaskOrder,
+        *,
+        is_success: bool = True,
+        phase: Phase = "task",
+        result: Any = None,
+        telling_line: str = "",
     ) -> None:
         returned = "" if result is None else msgspec.json.encode(result).decode()
         now = self.database.clock.now()
-        await self.report(node, TaskEnded(order.order, now, is_success, phase, result=returned))
+        message = "" if is_success else "it ended with 3"
+        ended = TaskEnded(order.order, now, is_success, phase, message, result=returned, telling_line=telling_line)
+        await self.report(node, ended)
 
     async def play(
         self, run: str, *names: str, failing: Collection[str] = (), most: int = 10_000, log: list[str] | None = None

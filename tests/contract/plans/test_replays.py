@@ -97,3 +97,21 @@ async def test_what_a_task_has_returned_is_seen_only_with_the_right_to_see_outpu
         results = [view.result for view in views if not isinstance(view, OutputView) and view.result]
         assert len(results) == 2
         assert {result.returned for result in results} == {""}
+
+
+async def test_line_of_output_that_explains_a_failure_is_seen_only_with_the_right_to_see_output(
+    site: PlanEngine,
+) -> None:
+    run = await site.start_plan(NEEDY, "a")
+    (order,) = await site.open_orders(run, "a")
+    await site.begin_task("a", order)
+    await site.end_task("a", order, is_success=False, telling_line="password is secret")
+    await site.drive()
+    reading, service = site.plans.reading, site.service
+    for with_output, message in ((True, "it ended with 3: password is secret"), (False, "it ended with 3")):
+        (failure,) = (await reading.show(run, with_output=with_output)).failures
+        page = await reading.changes(run, 0, 0.0, with_output=with_output)
+        (failed, _) = await reading.instances(run, "", with_output=with_output)
+        assert {failure.message, failed.message, page.run.failures[0].message} == {message}
+    shown = (await service.changes(run, 0, 0.0), await service.steps(run, ""), await reading.instances(run, ""))
+    assert "secret" not in str(shown)

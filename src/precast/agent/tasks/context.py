@@ -28,6 +28,7 @@ class StepOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
     signal: int | None = None
     result: str = ""
     report: str = ""
+    telling_line: str = ""  # of the output of its command: that which most often tells why it has failed
     is_final: bool = False  # the step has failed, and would fail again: it is not repeated
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from precast.agent.orders.command_output import Stream
 from precast.agent.orders.command_process import CommandResult, command_environment, run_command
-from precast.agent.tasks.context import StepOutcome, TaskContext, failed
+from precast.agent.tasks.context import MAX_MESSAGE_CHARS, StepOutcome, TaskContext, failed
 from precast.wire.jobs.orders import OutputLine
 
 SHELL = "/bin/sh"
@@ -85,8 +85,7 @@ def _judge(result: CommandResult, last_line: str) -> StepOutcome:
     if result.code == 0:
         return StepOutcome(True, code=0)
     how = f"it ended with {result.code}" if result.signal is None else f"it was ended by signal {result.signal}"
-    outcome = failed(f"{how}: {last_line}" if last_line else how)
-    return StepOutcome(False, outcome.message, result.code, result.signal)
+    return StepOutcome(False, how, result.code, result.signal, telling_line=last_line[:MAX_MESSAGE_CHARS])
 
 
 class _Tail:

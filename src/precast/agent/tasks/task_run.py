@@ -180,6 +180,7 @@ class TaskRun:
             end.how == "overdue",
             result=worked.result,
             report=worked.report or broken_off,
+            telling_line=shown.telling_line,
         )
         self._journal.end(ended, is_stopped=end.how == "stopped")
 

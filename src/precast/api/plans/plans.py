@@ -11,6 +11,7 @@ from precast.api.jobs import read_watch_query
 from precast.api.nodes.nodes import TARGETS
 from precast.base.clock import Clock
 from precast.services.approvals.approvals import Participant
+from precast.services.code.issues import NO_ENVIRONMENT
 from precast.services.identity import issues as identity_issues
 from precast.services.identity.people import Person
 from precast.services.identity.roles import COMMANDS
@@ -75,6 +76,7 @@ class PlansApi:
         person("viewer", ENVIRONMENT, COMMANDS),
         "The names of an environment's plans",
         list[str],
+        errors=(NO_ENVIRONMENT,),
     )
     async def list_plans(self, call: Call) -> list[str]:
         return await self._plans.sources.list_plans(call.path["environment"])
@@ -112,7 +114,7 @@ class PlansApi:
 
     @route("GET", _RUN, _VIEWER, "The state of a run of a plan", PlanRunView, errors=_NOT_FOUND)
     async def show(self, call: Call) -> PlanRunView:
-        return await self._plans.reading.show(call.path["run"], call.environments)
+        return await self._plans.reading.show(call.path["run"], call.environments, with_output=_sees_output(call))
 
     @route("GET", f"{_RUN}/document", _VIEWER, "The plan, nodes and catalogs of a run", PlanDocument, errors=_NOT_FOUND)
     async def show_document(self, call: Call) -> PlanDocument:
@@ -139,8 +141,10 @@ class PlansApi:
         errors=_NOT_FOUND,
     )
     async def list_instances(self, call: Call) -> list[InstanceView]:
-        after, with_output = call.query.get("after", ""), _participant(call).role == COMMANDS
-        return await self._plans.reading.instances(call.path["run"], after, call.environments, with_output=with_output)
+        after = call.query.get("after", "")
+        return await self._plans.reading.instances(
+            call.path["run"], after, call.environments, with_output=_sees_output(call)
+        )
 
     @route(
         "GET",
@@ -153,9 +157,8 @@ class PlansApi:
         limit_s=WATCH_S,
     )
     async def watch(self, call: Call) -> PlanChanges:
-        with_output = _participant(call).role == COMMANDS
         return await self._plans.reading.changes(
-            call.path["run"], *read_watch_query(call), call.environments, with_output=with_output
+            call.path["run"], *read_watch_query(call), call.environments, with_output=_sees_output(call)
         )
 
     @route("POST", f"{_RUN}/stop", _OPERATOR, "Stop a run: no other task begins", PlanRunView, errors=_STOP)
@@ -189,8 +192,8 @@ class PlansApi:
         if body.source is None:
             return ResumeView(await self._plans.changes.resume(run, participant, call.credential))
         if body.is_preview:
-            return await self._plans.rebasing.preview(run, body.source, participant)
-        return await self._plans.rebasing.rebase(run, body.source, participant, call.credential)
+            return await self._plans.rebasing.preview(run, body.source, participant, body.parameters)
+        return await self._plans.rebasing.rebase(run, body.source, participant, call.credential, body.parameters)
 
     @route(
         "POST",
@@ -234,6 +237,11 @@ class PlansApi:
         """Enforce a person's quota. Raises LimitedError RUN-005."""
         if not self._starts.take(name):
             raise run_issues.TOO_OFTEN.error(person=name, limit=self._per_minute)
+
+
+def _sees_output(call: Call) -> bool:
+    """Whether the caller may see what commands have printed."""
+    return _participant(call).role == COMMANDS
 
 
 def _participant(call: Call) -> Participant:

@@ -141,7 +141,10 @@ def _end_of_order(body: OrderEnded) -> Ending:
 
 
 def _end_of_task(body: TaskEnded) -> Ending:
-    result = StepResult(code=body.code, signal=body.signal, cut_bytes=body.cut_bytes, returned=body.result)
+    line = _clean(body.telling_line) or ""
+    result = StepResult(
+        code=body.code, signal=body.signal, cut_bytes=body.cut_bytes, returned=body.result, telling_line=line
+    )
     state = states.COMPLETED if body.is_success else states.FAILED
     reason = None if body.is_success else _PHASES[body.phase]
     message = body.message or ("it took too long and was ended" if body.is_overdue else None)

@@ -249,7 +249,7 @@ class JobService:
         """A page of steps; one that waits for its node's lock says who has it."""
         job = yield from self._find(job_id, None, ())
         steps = yield from self._attempts.list_steps(job_id, after, MAX_TASK, CHANGES)
-        views = [view_step(step, with_returned=job.kind != PLAN) for step in steps]
+        views = [view_step(step, with_output=job.kind != PLAN) for step in steps]
         waiting = [view.node for view in views if view.reason == states.LOCK]
         holders = (yield from self._locks.find_holders(waiting)) if waiting else {}
         return [view_wait(view, holders.get(view.node)) for view in views]
@@ -260,9 +260,9 @@ class JobService:
         job = yield from self._find(job_id, kind, environments)
         view = yield from self._view(job)
         steps, outputs = yield from self._attempts.list_changes(job_id, after, CHANGES)
-        with_returned = with_output or job.kind != PLAN
+        sees_output = with_output or job.kind != PLAN
         numbered: list[tuple[int, StepView | OutputView]] = [
-            (step.number or 0, view_step(step, with_returned=with_returned)) for step in steps
+            (step.number or 0, view_step(step, with_output=sees_output)) for step in steps
         ]
         numbered += [(output.number, view_output(output)) for output in outputs if with_output]
         page = sorted(numbered, key=lambda pair: pair[0])[:CHANGES]

@@ -44,15 +44,22 @@ def view_job(job: JobRow, counts: Mapping[tuple[str, str], int]) -> JobView:
     )
 
 
-def view_result(attempt: AttemptRow, *, with_returned: bool) -> StepResult | None:
-    """How a step has ended; what a task of a plan has returned is output of its command, which needs another role."""
+def view_result(attempt: AttemptRow, *, with_output: bool) -> StepResult | None:
+    """How a step has ended; what is output of a task of a plan, as what it has returned is, needs another role."""
     if attempt.result is None:
         return None
     result = msgspec.json.decode(attempt.result, type=StepResult)
-    return result if with_returned else msgspec.structs.replace(result, returned="")
+    return result if with_output else msgspec.structs.replace(result, returned="", telling_line="")
 
 
-def view_step(attempt: AttemptRow, *, with_returned: bool) -> StepView:
+def view_message(attempt: AttemptRow, *, with_output: bool) -> str | None:
+    """Why a step has ended so, with the line of its output that tells most for people who may see that."""
+    result = view_result(attempt, with_output=with_output)
+    line = result.telling_line if result else ""
+    return f"{attempt.message}: {line}" if line and attempt.message else attempt.message
+
+
+def view_step(attempt: AttemptRow, *, with_output: bool) -> StepView:
     """A step by one of its attempts."""
     return StepView(
         node=attempt.node,
@@ -68,8 +75,8 @@ def view_step(attempt: AttemptRow, *, with_returned: bool) -> StepView:
         ended_at=attempt.ended_at,
         late=attempt.late,
         report=attempt.report,
-        message=attempt.message,
-        result=view_result(attempt, with_returned=with_returned),
+        message=view_message(attempt, with_output=with_output),
+        result=view_result(attempt, with_output=with_output),
         phase=attempt.phase,
     )
 

@@ -39,9 +39,9 @@ class PlanReading:
     def __init__(self, database: Database, jobs: Jobs, attempts: Attempts, runs: PlanRuns) -> None:
         self._database, self._jobs, self._attempts, self._runs = database, jobs, attempts, runs
 
-    async def show(self, run: str, environments: Sequence[str] = ()) -> PlanRunView:
+    async def show(self, run: str, environments: Sequence[str] = (), *, with_output: bool = False) -> PlanRunView:
         """Raises NotFoundError PLAN-115."""
-        return await self._database.read(self._view, run, environments)
+        return await self._database.read(self._view, run, environments, with_output)
 
     async def newest(self, before: str = "", environments: Sequence[str] = ()) -> list[PlanRunBrief]:
         """The newest runs of plans, of those before a given id."""
@@ -99,16 +99,19 @@ class PlanReading:
         assert row is not None, "a run is pinned in the transaction that creates its job"
         return job, row, decode_pinned(row.document)
 
-    def _view(self, run: str, environments: Sequence[str]) -> Transaction[PlanRunView]:
+    def _view(self, run: str, environments: Sequence[str], with_output: bool) -> Transaction[PlanRunView]:
         job, row, pinned = yield from self.find(run, environments)
-        return (yield from self._view_job(job, row, pinned))
+        return (yield from self._view_job(job, row, pinned, with_output))
 
-    def _view_job(self, job: JobRow, row: PlanRunRow, pinned: PinnedPlan) -> Transaction[PlanRunView]:
+    def _view_job(
+        self, job: JobRow, row: PlanRunRow, pinned: PinnedPlan, with_output: bool
+    ) -> Transaction[PlanRunView]:
         counts = yield from self._attempts.count_by_task(job.id)
         approvals = yield from self._runs.list_approvals(job.id)
         failures = yield from self._attempts.list_failures(job.id, MAX_FAILURES)
         followers = (yield from self._attempts.count_skipped(job.id, states.DEP_FAILED)) if failures else {}
-        return view_run(RunParts(job, row.digest, pinned, counts, approvals, failures, followers))
+        parts = RunParts(job, row.digest, pinned, counts, approvals, failures, followers)
+        return view_run(parts, with_output=with_output)
 
     def _list(self, before: str, environments: Sequence[str]) -> Transaction[list[PlanRunBrief]]:
         briefs: list[PlanRunBrief] = []
@@ -124,17 +127,17 @@ class PlanReading:
         _, _, pinned = yield from self.find(run, environments)
         node, task = start
         steps = yield from self._attempts.list_steps(run, node, min(task, MAX_TASK), STEPS)
-        return [view_instance(pinned.plan.tasks, step, with_returned=with_output) for step in steps]
+        return [view_instance(pinned.plan.tasks, step, with_output=with_output) for step in steps]
 
     def _list_changes(
         self, run: str, after: int, with_output: bool, environments: Sequence[str]
     ) -> Transaction[PlanChanges]:
         job, row, pinned = yield from self.find(run, environments)
-        view = yield from self._view_job(job, row, pinned)
+        view = yield from self._view_job(job, row, pinned, with_output)
         steps, outputs = yield from self._attempts.list_changes(run, after, CHANGES)
         tasks = pinned.plan.tasks
         numbered: list[tuple[int, InstanceView | OutputView]] = [
-            (step.number or 0, view_instance(tasks, step, with_returned=with_output)) for step in steps
+            (step.number or 0, view_instance(tasks, step, with_output=with_output)) for step in steps
         ]
         numbered += [(output.number, view_output(output)) for output in outputs if with_output]
         page = sorted(numbered, key=lambda pair: pair[0])[:CHANGES]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from precast.plans.model import PlanTask
-from precast.services.jobs.views import view_job, view_result
+from precast.services.jobs.views import view_job, view_message, view_result
 from precast.services.plans.pinned import GateNeed, PinnedPlan
 from precast.store.jobs.attempts import AttemptRow, TaskCount
 from precast.store.jobs.jobs import JobRow
@@ -43,7 +43,8 @@ class RunParts:
         self.approvals, self.failures, self.followers = approvals, failures, followers
 
 
-def view_run(parts: RunParts) -> PlanRunView:
+def view_run(parts: RunParts, *, with_output: bool) -> PlanRunView:
+    """A run; with `with_output`, for people who may see what commands have printed."""
     tasks = parts.pinned.plan.tasks
     by_task: dict[int, dict[str, int]] = {}
     for row in parts.counts:
@@ -63,7 +64,9 @@ def view_run(parts: RunParts) -> PlanRunView:
             if number in by_task
         ],
         approvals=list(_view_approvals(parts.pinned, by_task, parts.approvals)),
-        failures=[_view_failure(tasks, failure, parts.followers) for failure in parts.failures],
+        failures=[
+            _view_failure(tasks, failure, parts.followers, with_output=with_output) for failure in parts.failures
+        ],
         parameters=parts.pinned.parameters,
     )
 
@@ -73,7 +76,7 @@ def view_brief(job: JobRow, name: PlanName, counted: Sequence[TaskCount]) -> Pla
     return PlanRunBrief(view_job(job, by_state), name.plan, name.digest, _in_order(totals))
 
 
-def view_instance(tasks: Sequence[PlanTask], attempt: AttemptRow, *, with_returned: bool) -> InstanceView:
+def view_instance(tasks: Sequence[PlanTask], attempt: AttemptRow, *, with_output: bool) -> InstanceView:
     has_turn = attempt.ordered_at is not None
     state = states.state_of(attempt.state, attempt.reason, attempt.phase, has_turn=has_turn)
     is_follower = state == states.DEP_FAILED
@@ -86,14 +89,14 @@ def view_instance(tasks: Sequence[PlanTask], attempt: AttemptRow, *, with_return
         attempt=attempt.n,
         reason=attempt.reason,
         phase=_phase(attempt),
-        message=None if is_follower else attempt.message,
+        message=None if is_follower else view_message(attempt, with_output=with_output),
         cause=attempt.message if is_follower else None,
         queued_at=attempt.queued_at,
         picked_up_at=attempt.picked_at,
         ended_at=attempt.ended_at,
         late=attempt.late,
         report=attempt.report,
-        result=view_result(attempt, with_returned=with_returned),
+        result=view_result(attempt, with_output=with_output),
     )
 
 
@@ -136,11 +139,14 @@ def _is_met(need: GateNeed, counts: Mapping[str, int]) -> bool:
     return ended == sum(counts.values()) if need.is_everywhere else ended > 0
 
 
-def _view_failure(tasks: Sequence[PlanTask], attempt: AttemptRow, followers: Mapping[str, int]) -> FailureView:
+def _view_failure(
+    tasks: Sequence[PlanTask], attempt: AttemptRow, followers: Mapping[str, int], *, with_output: bool
+) -> FailureView:
     task = tasks[attempt.task - 1].id
     reason = attempt.reason or attempt.state
     count = followers.get(f"{task} on {attempt.node}", 0)
-    return FailureView(task, attempt.node, reason, attempt.message, _phase(attempt), count)
+    message = view_message(attempt, with_output=with_output)
+    return FailureView(task, attempt.node, reason, message, _phase(attempt), count)
 
 
 def _phase(attempt: AttemptRow) -> Phase | None:

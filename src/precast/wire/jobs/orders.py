@@ -219,3 +219,5 @@ class TaskEnded(msgspec.Struct, frozen=True):
     cut_bytes: int = 0
     result: Annotated[str, msgspec.Meta(max_length=MAX_RESULT_CHARS)] = ""
     report: str = ""  # the id of the node's own run, of work that applies a catalog
+    # Of the output of a command that has failed: people who may not see output are not shown it.
+    telling_line: Annotated[str, msgspec.Meta(max_length=2_000)] = ""

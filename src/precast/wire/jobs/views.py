@@ -68,6 +68,7 @@ class StepResult(msgspec.Struct, frozen=True, omit_defaults=True):
     signal: int | None = None
     cut_bytes: int = 0
     returned: str = ""  # the JSON that a task has returned
+    telling_line: str = ""  # of the output of a task that has failed
 
 
 class StepView(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="what", tag="step"):

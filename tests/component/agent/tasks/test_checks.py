@@ -224,7 +224,8 @@ def test_resource_fails_with_what_would_change_and_changes_nothing(
 
 
 def test_command_fails_with_its_code_and_last_words(stage: Stage) -> None:
-    assert fails(stage, CommandTest(cmd="echo this; echo that >&2; exit 9")) == "it ended with 9: that"
+    ended = stage.run(NoWork(), before=[CommandTest(cmd="echo this; echo that >&2; exit 9")]).ended
+    assert (ended.message.partition("): ")[2], ended.telling_line) == ("it ended with 9", "that")
 
 
 def test_command_that_is_ended_by_a_signal_fails_with_it(stage: Stage) -> None:

@@ -61,7 +61,8 @@ def test_failed_pre_test_keeps_the_work_from_beginning(stage: Stage, tmp_path: P
     )
     ended = outcome.ended
     assert (ended.is_success, ended.phase, ended.code) == (False, "pre-test", 3)
-    assert ended.message == "pre-test 2 of 2 (command echo no; exit 3): it ended with 3: no"
+    assert ended.message == "pre-test 2 of 2 (command echo no; exit 3): it ended with 3"
+    assert ended.telling_line == "no"
     assert [phase for phase, _ in outcome.phases] == ["pre-test"]
     assert not (tmp_path / "done").exists()
 
@@ -69,7 +70,8 @@ def test_failed_pre_test_keeps_the_work_from_beginning(stage: Stage, tmp_path: P
 def test_failed_work_is_not_tested(stage: Stage) -> None:
     outcome = stage.run(ShellWork("echo broken >&2; exit 4"), after=[CommandTest(cmd="true")])
     ended = outcome.ended
-    assert (ended.is_success, ended.phase, ended.code, ended.message) == (False, "task", 4, "it ended with 4: broken")
+    assert (ended.is_success, ended.phase, ended.code, ended.message) == (False, "task", 4, "it ended with 4")
+    assert ended.telling_line == "broken"
     assert [phase for phase, _ in outcome.phases] == ["task"]
 
 

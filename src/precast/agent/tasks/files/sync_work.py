@@ -8,7 +8,7 @@ import os.path
 import shutil
 from pathlib import Path
 
-from precast.agent.tasks.context import StepOutcome, TaskContext, failed
+from precast.agent.tasks.context import MAX_MESSAGE_CHARS, StepOutcome, TaskContext, failed
 from precast.agent.tasks.files import issues
 from precast.agent.tasks.files.outcomes import succeeded
 from precast.base import programs
@@ -54,11 +54,11 @@ def sync_directory(context: TaskContext, work: SyncWork) -> StepOutcome:
 
 def _explain(ended: ProgramResult, work: SyncWork) -> StepOutcome:
     """The failure, with the first line that rsync has printed: the last one only repeats its exit code."""
-    lines = ended.error.decode(errors="replace").strip().splitlines() or ["it has printed nothing"]
+    first_line = ended.error.decode(errors="replace").strip().partition("\n")[0]
     code, signal = (ended.code, None) if ended.code > 0 else (None, -ended.code)
     how = f"has ended with {code}" if signal is None else f"was ended by signal {signal}"
-    outcome = failed(f"{work.target}: rsync {how}: {lines[0]}")
-    return StepOutcome(False, outcome.message, code, signal)
+    outcome = failed(f"{work.target}: rsync {how}")
+    return StepOutcome(False, outcome.message, code, signal, telling_line=first_line[:MAX_MESSAGE_CHARS])
 
 
 def _check_source(source: str) -> str:

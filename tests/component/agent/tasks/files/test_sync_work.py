@@ -113,8 +113,9 @@ def test_files_belong_to_root_whoever_owns_the_source(task: RunningTask, source:
 def test_failure_of_rsync_is_one_line(task: RunningTask) -> None:
     outcome = sync(task, "rsync://127.0.0.1:1/puppet/modules")
     assert (outcome.is_success, outcome.code) == (False, 10)
-    assert outcome.message.startswith(f"{TARGET}: rsync has ended with 10: ")
-    assert "Connection refused" in outcome.message
+    assert outcome.message == f"{TARGET}: rsync has ended with 10"
+    assert outcome.telling_line.startswith("rsync: ")
+    assert "Connection refused" in outcome.telling_line
     assert "\n" not in outcome.message
     outcome = sync(task, "/no/such/source")
     assert (outcome.code, "No such file" in outcome.message) == (23, True)

@@ -6,6 +6,7 @@ import pytest
 
 from lab.plan_engine import OPERATOR, PlanEngine
 from precast.base.clock import ManualClock
+from precast.base.errors import InputError, NotFoundError
 from precast.services.identity.signer.client import SignerClient
 from precast.store.engine.database import Database
 from precast.wire.jobs import states as job_states
@@ -105,3 +106,39 @@ async def test_preview_of_a_rebase_shows_what_tasks_do_otherwise(
     await site.play(run, "a", failing=["one"])
     view = await site.plans.rebasing.preview(run, PlanSource("test", [PlanFile("test.yaml", after)]), OPERATOR)
     assert [(change.task, change.change) for change in view.changes] == expected
+
+
+WITH_PARAMETERS = f"""
+parameters: {{kept: {{default: 1}}, own: {{default: 1}}, old: {{default: 1}}}}
+tasks: [{{id: one, {LOOK}}}]
+"""
+OTHER_PARAMETERS = f"""
+parameters: {{kept: {{default: 2}}, own: {{default: 2}}, new: {{type: Integer}}}}
+tasks: [{{id: one, {LOOK}}}]
+"""
+
+
+async def test_rebase_keeps_the_parameters_that_were_given_and_takes_others(site: PlanEngine) -> None:
+    run = await site.start_plan(WITH_PARAMETERS, "a", parameters={"own": 5, "old": 5})
+    await site.play(run, "a", failing=["one"])
+    source = PlanSource("test", [PlanFile("test.yaml", OTHER_PARAMETERS)])
+    await site.plans.rebasing.rebase(run, source, OPERATOR, parameters={"new": 7})
+    assert (await site.show(run)).parameters == {"kept": 2, "own": 5, "new": 7}
+    await site.drive()
+    await site.play(run, "a", failing=["one"])
+    await site.plans.rebasing.rebase(run, source, OPERATOR)
+    assert (await site.show(run)).parameters == {"kept": 2, "own": 5, "new": 7}
+
+
+async def test_preview_of_a_rebase_on_a_plan_with_errors_is_refused(site: PlanEngine) -> None:
+    run = await site.start_plan(WITH_PARAMETERS, "a")
+    await site.play(run, "a", failing=["one"])
+    source = PlanSource("test", [PlanFile("test.yaml", OTHER_PARAMETERS)])
+    for change in (site.plans.rebasing.preview, site.plans.rebasing.rebase):
+        with pytest.raises(InputError, match="the plan test has 1 error, the first: parameter new has no value"):
+            await change(run, source, OPERATOR)
+
+
+async def test_plans_of_an_environment_that_does_not_exist_are_not_found(site: PlanEngine) -> None:
+    with pytest.raises(NotFoundError, match="there is no environment nope"):
+        await site.plans.sources.list_plans("nope")

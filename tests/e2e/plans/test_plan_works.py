@@ -82,6 +82,7 @@ def test_files_of_the_master_are_copied_and_files_are_uploaded(plans: PlanFleet)
 
 
 def test_copies_are_chosen_alone_and_may_differ_between_nodes(plans: PlanFleet) -> None:
+    (plans.root("web1") / "srv").mkdir(exist_ok=True)
     for name in ("web1", "web2"):
         (plans.root("web1") / f"srv/of_{name}").write_text(name)
     text = """

@@ -65,6 +65,13 @@ def add_run_commands(commands: "argparse._SubParsersAction[Any]") -> None:
     resume = _add_run(add("resume", _resume, "go on with a run that has ended, with all that has not succeeded"))
     resume.add_argument("--rebase", metavar="PLAN", nargs="+", help="on this version of the plan, with present data")
     resume.add_argument("--preview", action="store_true", help="only show what the rebase changes")
+    resume.add_argument(
+        "--param",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="another value of a parameter, for the rebase",
+    )
     retry = _add_run(add("retry", _retry, "repeat the tasks that have failed, and go on with what follows from them"))
     retry.add_argument("tasks", metavar="TASK", nargs="*", help="repeat only these (default: all that have failed)")
     approve = _add_run(add("approve", _approve, "let a task go that waits for a person"))
@@ -228,12 +235,14 @@ def _print_run(run: PlanRunView, args: argparse.Namespace) -> int:
 
 
 def _resume(args: argparse.Namespace) -> int:
-    if args.preview and args.rebase is None:
-        raise issues.USAGE.error(problem="--preview needs --rebase", usage="name the other version: --rebase PLAN")
+    for option, value in (("--preview", args.preview), ("--param", args.param)):
+        if value and args.rebase is None:
+            raise issues.USAGE.error(problem=f"{option} needs --rebase", usage="name the version: --rebase PLAN")
     source = None if args.rebase is None else read_plan_source(args.rebase)
+    body = ResumeBody(source, args.preview, dict(map(read_parameter, args.param)))
     client = connect(args, START_S)
     path = f"{PLANS}/{segment(args.id)}/resume"
-    view = client.ask("POST", path, ResumeView, ResumeBody(source, args.preview))
+    view = client.ask("POST", path, ResumeView, body)
     if not args.json:
         for change in view.changes:
             print(f"{change.change:<8}  {change.task} on {', '.join(change.nodes)}")

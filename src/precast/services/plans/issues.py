@@ -30,7 +30,7 @@ BROKEN = Issue(
     "PLAN-105",
     Kind.INPUT,
     "the plan {plan} has {errors}, the first: {first}",
-    "see all of them, with their places: the same `precast plan start` with --dry-run",
+    "see all of them, with their places: `precast plan start` of this plan on the same nodes, with --dry-run",
 )
 NO_MASTER = Issue(
     "PLAN-106",
@@ -83,7 +83,7 @@ NOT_ON_NODE = Issue(
 NOTHING_TO_DO = Issue(
     "PLAN-114",
     Kind.CONFLICT,
-    "the plan {plan} has nothing to do: conditions are false, tasks were left out, or they do nothing in a no-op run",
+    "the plan {plan} has nothing to do: no node has its roles, conditions are false, or tasks were left out or do nothing in a no-op run",
     "see how many, and why: the same `precast plan start` with --dry-run",
 )
 NOT_A_PLAN = Issue(

@@ -45,6 +45,7 @@ class PinnedPlan(msgspec.Struct, frozen=True):
     catalogs: dict[str, dict[str, str]] = {}
     gates: dict[int, list[GateNeed]] = {}  # by the number of a task with an approval
     computed: list[ComputedResult] = []  # the dependencies that expressions of the plan have given
+    given: dict[str, Any] = {}  # the parameters that are no defaults
     # Of a run that repeats one task: the run that the task is of, and the inputs that it had there.
     replays: str = ""
     inputs: dict[str, Any] | None = None

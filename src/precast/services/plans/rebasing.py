@@ -7,6 +7,7 @@ and is the same stays as it is, also if what it waits for runs again.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 import msgspec
 
@@ -19,7 +20,7 @@ from precast.services.plans import issues
 from precast.services.plans.changes import RESUME, EndedRun, has_work, is_done
 from precast.services.plans.preparing.preparation import Instances, PlanPreparation, PreparedPlan
 from precast.services.plans.reading import PlanReading
-from precast.services.plans.runs import PlanStarter, check_rights, with_seals
+from precast.services.plans.runs import PlanStarter, check_errors, check_rights, with_seals
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
@@ -52,19 +53,27 @@ class PlanRebasing:
         self._audit, self._reading = audit, reading
         self._preparation, self._starter = preparation, starter
 
-    async def preview(self, run: str, source: PlanSource, participant: Participant) -> ResumeView:
+    async def preview(
+        self, run: str, source: PlanSource, participant: Participant, parameters: Mapping[str, Any] | None = None
+    ) -> ResumeView:
         """What a rebase would change; nothing is stored. Raises what a start raises, PLAN-115, RUN-007."""
         ended = await self._database.read(self._find_ended, run, participant.environments)
-        prepared = await self._prepare(ended, source, participant, is_start=False)
+        prepared = await self._prepare(ended, source, participant, parameters or {}, is_start=False)
+        check_errors(prepared)
         changes = await self._compare(ended, prepared)
         return ResumeView(await self._reading.show(run, participant.environments), changes)
 
     async def rebase(
-        self, run: str, source: PlanSource, participant: Participant, credential: Credential | None = None
+        self,
+        run: str,
+        source: PlanSource,
+        participant: Participant,
+        credential: Credential | None = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> ResumeView:
         """Go on with a run on another version of its plan. Raises what a start raises, PLAN-115, RUN-007, RUN-008."""
         ended = await self._database.read(self._find_ended, run, participant.environments)
-        prepared = await self._prepare(ended, source, participant, is_start=True)
+        prepared = await self._prepare(ended, source, participant, parameters or {}, is_start=True)
         check_rights(prepared, participant)
         changes = await self._compare(ended, prepared)
         before = await self._database.read(self._read_all_programs, run, ended.pinned.plan)
@@ -76,18 +85,24 @@ class PlanRebasing:
         return ResumeView(await self._reading.show(run, participant.environments), changes)
 
     async def _prepare(
-        self, ended: EndedRun, source: PlanSource, participant: Participant, *, is_start: bool
+        self,
+        ended: EndedRun,
+        source: PlanSource,
+        participant: Participant,
+        parameters: Mapping[str, Any],
+        *,
+        is_start: bool,
     ) -> PreparedPlan:
         pinned = ended.pinned
         request = PlanRequest(
             source,
             TargetsBody([node.name for node in pinned.nodes]),
             pinned.master,
-            pinned.parameters,
+            dict(parameters),
             pinned.subset,
             pinned.mode,
         )
-        prepared = await self._preparation.prepare(request, participant, is_start=is_start, before=pinned.plan.tasks)
+        prepared = await self._preparation.prepare(request, participant, is_start=is_start, before=pinned)
         if (environment := prepared.pinned.environment) != pinned.environment:
             # Whoever sees the run sees the nodes of the environment for which it was started.
             raise issues.SEVERAL_ENVIRONMENTS.error(environments=f"{pinned.environment}, {environment}")

@@ -187,13 +187,19 @@ def with_seals(request: JobRequest, sealed: SealedPrograms, credential: Credenti
     return msgspec.structs.replace(request, token=token, sealed_until=sealed.until)
 
 
-def check_rights(prepared: PreparedPlan, participant: Participant) -> None:
-    """Raises InputError PLAN-105 for a plan with errors, DeniedError PLAN-107 without the role for commands."""
+def check_errors(prepared: PreparedPlan) -> None:
+    """Raises InputError PLAN-105 for a plan with errors."""
     check = prepared.check
     if check.errors:
         first = check.errors[0]
         place = f"{first.file}:{first.line}: " if first.file else ""
         raise issues.BROKEN.error(plan=check.name, errors=count(len(check.errors), "error"), first=place + first.text)
+
+
+def check_rights(prepared: PreparedPlan, participant: Participant) -> None:
+    """Raises InputError PLAN-105 for a plan with errors, DeniedError PLAN-107 without the role for commands."""
+    check_errors(prepared)
+    check = prepared.check
     if check.needs_commands and not roles.includes(participant.role, roles.COMMANDS):
         raise issues.COMMANDS_NEEDED.error(tasks=list_names(check.needs_commands))
 

@@ -200,10 +200,14 @@ class PlanDocument(msgspec.Struct, frozen=True):
 
 
 class ResumeBody(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Go on with a run that has ended. With `source`, on another version of the plan and on present data and catalogs (rebase)."""
+    """Go on with a run that has ended. With `source`, on another version of the plan and on present data and catalogs (rebase).
+
+    `parameters` are values of that version beside those that the run was given; of these, what it does not declare is left out.
+    """
 
     source: PlanSource | None = None
     is_preview: bool = False  # only show what another version changes
+    parameters: dict[str, Any] = {}
 
 
 class RetryBody(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -55,9 +55,11 @@ def _texts(texts: Sequence[SourceText]) -> list[PlanText]:
 
 
 def _expand(request: PlanningRequest, plan: Plan, warnings: list[PlanProblem]) -> PlanningAnswer:
-    parameters = check_parameters(plan, request.given)
+    inherited = {name: value for name, value in request.inherited.items() if name in plan.parameters}
+    given = {**inherited, **request.given}
+    parameters = check_parameters(plan, given)
     if request.computed is None and any(task.computed for task in plan.tasks):
-        return PlanningAnswer(plan, [], warnings, parameters, is_expanded=False)
+        return PlanningAnswer(plan, [], warnings, parameters, given, is_expanded=False)
     expansion = expand(plan, request.nodes, request.computed or ())
     problems = check_expansion(expansion)
     errors = [problem for problem in problems if problem.is_error]
@@ -71,6 +73,7 @@ def _expand(request: PlanningRequest, plan: Plan, warnings: list[PlanProblem]) -
         errors,
         remarks,
         parameters,
+        given,
         placed,
         _find_not_chosen(expansion, request.subset),
         sum(map(len, placed)),

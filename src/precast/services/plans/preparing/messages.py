@@ -30,6 +30,9 @@ class PlanningRequest(msgspec.Struct, frozen=True):
     computed: list[ComputedResult] | None = (
         None  # what its expressions give as dependencies; None if that is not known yet
     )
+    inherited: dict[
+        str, Any
+    ] = {}  # values that an earlier version of the plan was given: for parameters that it still has
 
 
 class PlanningAnswer(msgspec.Struct, frozen=True):
@@ -42,6 +45,7 @@ class PlanningAnswer(msgspec.Struct, frozen=True):
     errors: list[PlanProblem]
     warnings: list[PlanProblem]
     parameters: dict[str, Any] = {}
+    given: dict[str, Any] = {}  # those of the parameters that are no defaults
     placed: list[list[str]] = []  # the nodes of each task
     not_chosen: list[SkippedTask] = []
     instances: int = 0

@@ -14,7 +14,7 @@ import msgspec
 from precast.base import digests
 from precast.base.confinement.confine import Level
 from precast.plans.collection import find_collections
-from precast.plans.model import ComputedResult, InstanceKey, Plan, PlanNode, PlanProblem, PlanTask
+from precast.plans.model import ComputedResult, InstanceKey, Plan, PlanNode, PlanProblem
 from precast.plans.views.problem_view import view_problem
 from precast.services import texts
 from precast.services.approvals.approvals import Participant
@@ -83,9 +83,9 @@ class PlanPreparation:
         self._turns = asyncio.Semaphore(PROCESSES)
 
     async def prepare(
-        self, request: PlanRequest, participant: Participant, *, is_start: bool, before: Sequence[PlanTask] = ()
+        self, request: PlanRequest, participant: Participant, *, is_start: bool, before: PinnedPlan | None = None
     ) -> PreparedPlan:
-        """Prepare a run; with `before`, tasks keep the numbers that they have there.
+        """Prepare a run; one that was pinned `before` gives tasks their numbers, and parameters the values that they were given.
 
         Raises what targets raise, DeniedError RUN-006, PLAN-101 to -104; of a start also PLAN-109.
         """
@@ -100,7 +100,8 @@ class PlanPreparation:
             dict(request.parameters),
             request.subset,
             files.others,
-            list(before),
+            [] if before is None else list(before.plan.tasks),
+            inherited={} if before is None else before.given,
         )
         answer = await self._plan(planning)
         computed: list[ComputedResult] = []
@@ -167,6 +168,7 @@ class PlanPreparation:
             skipped,
             pins.catalogs,
             answer.gates,
+            given=answer.given,
         )
         check = PlanCheck(
             plan.name,

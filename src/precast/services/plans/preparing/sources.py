@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from precast.plans.values.works import TaskFile
 from precast.services.code.file_trees import FileTree
+from precast.services.code.issues import NO_ENVIRONMENT
 from precast.services.plans import issues
 from precast.services.plans.preparing.messages import SourceText
 from precast.store.code.environments import Environments
@@ -50,10 +51,10 @@ class PlanSources:
         return PlanFiles(texts, others, find_tasks(tree))
 
     async def list_plans(self, environment: str) -> list[str]:
-        """The names of an environment's plans."""
+        """The names of an environment's plans. Raises NotFoundError ENV-005."""
         current = await self._environments.find_current(environment)
         if current is None:
-            return []
+            raise NO_ENVIRONMENT.error(name=environment[:100])
         return sorted(find_plan_paths(FileTree.decode(await self._read(current.version))))
 
     async def _read_plans(self, tree: FileTree) -> dict[str, list[SourceText]]:

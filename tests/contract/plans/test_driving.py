@@ -157,11 +157,14 @@ async def test_node_that_is_lost_while_it_works_fails_and_its_late_result_counts
     await site.connect("a")
     await site.end_task("a", order)
     instance = next(instance for instance in await site.instances(run) if instance.task == "one")
-    assert (instance.reason, instance.late) == ("lost", "COMPLETED")
+    assert (instance.state, instance.reason, instance.late) == ("failed", "lost", "COMPLETED")
+    assert len((await site.show(run)).failures) == 1
     await site.plans.changes.resume(run, OPERATOR)
     await site.drive()
     assert await site.play(run, "a") == ["two on a"]
-    assert (await site.show(run)).run.state == "done"
+    view = await site.show(run)
+    assert (view.run.state, view.counts, view.failures) == ("done", {"successful": 2}, [])
+    assert await site.task_states(run) == {"one on a": "successful", "two on a": "successful"}
 
 
 async def test_node_that_is_away_is_waited_for_and_holds_up_only_its_dependents(site: PlanEngine) -> None:

@@ -74,7 +74,8 @@ def _describe_waits(verb: str, waits: Sequence[Wait], reach: Reach) -> Iterator[
     yield f"{verb}:"
     for wait in waits:
         yield f"  {wait.task}, {_describe_kind(wait)}"
-        yield from (f"    because of {_describe_reason(reason)}" for reason in wait.reasons)
+        reasons = dict.fromkeys(map(_describe_reason, wait.reasons))  # two inputs may come from the same task
+        yield from (f"    because of {reason}" for reason in reasons)
     instances = f", {reach.instances} on nodes" if reach.instances else ""
     yield f"  in all, directly or through others: {count(reach.tasks, 'task')}{instances}"
 

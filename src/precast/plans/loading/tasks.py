@@ -222,6 +222,9 @@ def _read_group(group: Field, id_: str) -> PlanGroup | None:
     tasks, tolerance = (_read_of_group(group, field) for field in GROUP_ONLY)
     for field in (*PLAIN, *EXECUTION):
         _warn_not_read(group, field, "a group has only nodes, tasks and fault_tolerance")
+    if (parameters := group.get(*PARAMETERS.names)) is not None:
+        for field in GROUP_ONLY:
+            _warn_not_read(parameters, field, "a group has it beside its parameters, and not below")
     # Fuel writes dependencies and a strategy of groups, which mean nothing when tasks have them.
     unknown = {**_keep(group, (*DEPENDENCIES, PARAMETERS)), **_keep_unknown(group, {})}
     selectors = _read_selectors(group)

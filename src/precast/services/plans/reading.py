@@ -106,9 +106,9 @@ class PlanReading:
     def _view_job(
         self, job: JobRow, row: PlanRunRow, pinned: PinnedPlan, with_output: bool
     ) -> Transaction[PlanRunView]:
-        counts = yield from self._attempts.count_by_task(job.id)
+        counts = yield from self._attempts.count_by_task(job.id, job.round)
         approvals = yield from self._runs.list_approvals(job.id)
-        failures = yield from self._attempts.list_failures(job.id, MAX_FAILURES)
+        failures = yield from self._attempts.list_failures(job.id, job.round, MAX_FAILURES)
         followers = (yield from self._attempts.count_skipped(job.id, states.DEP_FAILED)) if failures else {}
         parts = RunParts(job, row.digest, pinned, counts, approvals, failures, followers)
         return view_run(parts, with_output=with_output)
@@ -117,17 +117,17 @@ class PlanReading:
         briefs: list[PlanRunBrief] = []
         for job in (yield from self._jobs.list_of_kind(PLAN, before, LISTED, environments)):
             name = yield from self._runs.find_name(job.id)
-            counts = yield from self._attempts.count_by_task(job.id)
+            counts = yield from self._attempts.count_by_task(job.id, job.round)
             briefs.append(view_brief(job, name, counts))
         return briefs
 
     def _list_instances(
         self, run: str, start: tuple[str, int], environments: Sequence[str], with_output: bool
     ) -> Transaction[list[InstanceView]]:
-        _, _, pinned = yield from self.find(run, environments)
+        job, _, pinned = yield from self.find(run, environments)
         node, task = start
         steps = yield from self._attempts.list_steps(run, node, min(task, MAX_TASK), STEPS)
-        return [view_instance(pinned.plan.tasks, step, with_output=with_output) for step in steps]
+        return [view_instance(pinned.plan.tasks, step, job.round, with_output=with_output) for step in steps]
 
     def _list_changes(
         self, run: str, after: int, with_output: bool, environments: Sequence[str]
@@ -137,7 +137,7 @@ class PlanReading:
         steps, outputs = yield from self._attempts.list_changes(run, after, CHANGES)
         tasks = pinned.plan.tasks
         numbered: list[tuple[int, InstanceView | OutputView]] = [
-            (step.number or 0, view_instance(tasks, step, with_output=with_output)) for step in steps
+            (step.number or 0, view_instance(tasks, step, job.round, with_output=with_output)) for step in steps
         ]
         numbered += [(output.number, view_output(output)) for output in outputs if with_output]
         page = sorted(numbered, key=lambda pair: pair[0])[:CHANGES]

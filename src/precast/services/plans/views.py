@@ -76,9 +76,12 @@ def view_brief(job: JobRow, name: PlanName, counted: Sequence[TaskCount]) -> Pla
     return PlanRunBrief(view_job(job, by_state), name.plan, name.digest, _in_order(totals))
 
 
-def view_instance(tasks: Sequence[PlanTask], attempt: AttemptRow, *, with_output: bool) -> InstanceView:
+def view_instance(tasks: Sequence[PlanTask], attempt: AttemptRow, round_: int, *, with_output: bool) -> InstanceView:
+    """A task on a node in a round of its run: a success that was reported too late for an earlier round is one for this."""
     has_turn = attempt.ordered_at is not None
-    state = states.state_of(attempt.state, attempt.reason, attempt.phase, has_turn=has_turn)
+    counts_now = attempt.late == job_states.COMPLETED and attempt.n < round_
+    stored = job_states.COMPLETED if counts_now else attempt.state
+    state = states.state_of(stored, attempt.reason, attempt.phase, has_turn=has_turn)
     is_follower = state == states.DEP_FAILED
     return InstanceView(
         key=f"{attempt.node}:{attempt.task}",

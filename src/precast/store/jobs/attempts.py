@@ -191,16 +191,16 @@ class Attempts:
         """Count the steps by state and reason."""
         return {(state, reason): count for state, reason, count in (yield queries.COUNTS(job=job))}
 
-    def count_by_task(self, job: str) -> Transaction[list[TaskCount]]:
-        """Count the steps of each task by state."""
-        rows = yield queries.COUNTS_BY_TASK(job=job)
+    def count_by_task(self, job: str, round_: int) -> Transaction[list[TaskCount]]:
+        """Count the steps of each task by state, as a round of the job begins with them."""
+        rows = yield queries.COUNTS_BY_TASK(job=job, round=round_)
         return [
             TaskCount(task, state, reason, phase, bool(turn), count) for task, state, reason, phase, turn, count in rows
         ]
 
-    def list_failures(self, job: str, limit: int) -> Transaction[list[AttemptRow]]:
-        """List the steps that have failed, the earliest first."""
-        return [_attempt(row) for row in (yield queries.FAILURES(job=job, limit=limit))]
+    def list_failures(self, job: str, round_: int, limit: int) -> Transaction[list[AttemptRow]]:
+        """List the steps that have failed for a round of the job, the earliest first."""
+        return [_attempt(row) for row in (yield queries.FAILURES(job=job, round=round_, limit=limit))]
 
     def count_skipped(self, job: str, reason: str) -> Transaction[dict[str, int]]:
         """Count the steps that were skipped for a reason, by message."""

@@ -184,18 +184,21 @@ COUNTS = Query(
 COUNTS_BY_TASK = Query(
     "jobs.counts_by_task",
     """
-    SELECT task, state, reason, phase, CASE WHEN ordered_at IS NULL THEN 0 ELSE 1 END, count(*)
+    -- A success that was reported after the deadline is one for the rounds that follow.
+    SELECT task, CASE WHEN late = 'COMPLETED' AND n < :round THEN 'COMPLETED' ELSE state END, reason, phase,
+        CASE WHEN ordered_at IS NULL THEN 0 ELSE 1 END, count(*)
     FROM attempt WHERE job = :job AND is_newest = 1
-    GROUP BY task, state, reason, phase, CASE WHEN ordered_at IS NULL THEN 0 ELSE 1 END
+    GROUP BY 1, 2, 3, 4, 5
     """,
 )
 FAILURES = Query(
     "jobs.failures",
     """
-    -- The newest attempts that have failed.
+    -- The newest attempts that have failed, but for those that succeeded later and were counted by a further round.
     SELECT task, node, n, batch, state, reason, number, queued_at, ordered_at, claimed_at, picked_at, ended_at, late,
         report, message, result, tries, phase
-    FROM attempt WHERE job = :job AND is_newest = 1 AND state IN ('FAILED', 'EXPIRED') ORDER BY ended_at, node, task LIMIT :limit
+    FROM attempt WHERE job = :job AND is_newest = 1 AND state IN ('FAILED', 'EXPIRED') AND (n = :round OR late IS NULL OR late <> 'COMPLETED')
+    ORDER BY ended_at, node, task LIMIT :limit
     """,
 )
 SKIPPED_BY_MESSAGE = Query(

@@ -118,7 +118,7 @@ def test_failure_of_rsync_is_one_line(task: RunningTask) -> None:
     assert "Connection refused" in outcome.telling_line
     assert "\n" not in outcome.message
     outcome = sync(task, "/no/such/source")
-    assert (outcome.code, "No such file" in outcome.message) == (23, True)
+    assert (outcome.code, "No such file" in outcome.telling_line) == (23, True)
 
 
 def test_missing_rsync_is_one_line(task: RunningTask, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

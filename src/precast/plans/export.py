@@ -6,11 +6,16 @@ import msgspec
 
 from precast.base import digests
 from precast.net.exchange.pnml_writer import write_pnml
+from precast.net.model.compiler import compile_net
+from precast.net.model.declarations import NetDeclaration, Place
+from precast.net.model.structure import Net
 from precast.plans.model import SYNC_NODE, Expansion, PlanNode, Position
 from precast.plans.plan_net import build_plan_net
 from precast.plans.views.descriptions import describe_test
 from precast.plans.views.steps import Tolerance
 from precast.plans.views.waits import Reason, WaitKind, list_waits
+
+_FINISHED = "finished"  # a task has ended: no other place of a plan's net has a name without a task, a node or a count
 
 
 class GraphTask(msgspec.Struct, frozen=True):
@@ -91,5 +96,21 @@ def export_graph(expansion: Expansion) -> PlanGraph:
 
 
 def export_pnml(expansion: Expansion) -> str:
-    """The net of an expansion as PNML, which other tools for Petri nets read."""
-    return write_pnml(build_plan_net(expansion).net)
+    """The undisturbed course of an expansion as PNML, which other tools for Petri nets read."""
+    return write_pnml(build_course(expansion))
+
+
+def build_course(expansion: Expansion) -> Net:
+    """The net of a run in which every task succeeds and is approved; its goal is that all have ended.
+
+    What follows from a failure is not in the net of a run (`plan_net`), so a tool that lets tasks fail would find that it gets stuck.
+    """
+    net, places = build_plan_net(expansion)
+    approved = {net.place_name(place) for place in places.approved.values()}
+    marked = [place._replace(tokens=1) if place.name in approved else place for place in net.declared.places]
+    transitions = [
+        transition._replace(gives=(*transition.gives, (_FINISHED, 1)), on_failure=None)
+        for transition in net.declared.transitions
+    ]
+    goal = ((_FINISHED, len(transitions)),) if transitions else ()
+    return compile_net(NetDeclaration(net.declared.name, (*marked, Place(_FINISHED)), tuple(transitions), goal))

@@ -2,11 +2,12 @@
 
 import msgspec
 
+from precast.net.analysis.check import check as check_net
+from precast.net.analysis.deadlock import Verdict
 from precast.net.exchange.pnml_reader import read_pnml
 from precast.plans.expansion import expand
-from precast.plans.export import export_graph, export_pnml
+from precast.plans.export import build_course, export_graph, export_pnml
 from precast.plans.model import InstanceKey
-from precast.plans.plan_net import build_plan_net
 from precast.plans.views.script import write_script
 from precast.plans.views.steps import Step, StepValues, make_steps
 from tests.unit.plans.example_plans import SHOP, SHOP_NODES, plan_of, task
@@ -32,8 +33,13 @@ def test_graph_has_tasks_with_nodes_edges_with_reasons_and_an_order() -> None:
 
 def test_net_is_read_back_as_the_same() -> None:
     net = read_pnml("plan.pnml", export_pnml(EXPANSION).encode())
-    assert net.declared == build_plan_net(EXPANSION).net.declared
+    assert net.declared == build_course(EXPANSION).declared
     assert "web on web2" in net.transitions_by_name
+
+
+def test_net_of_a_plan_with_one_of_everything_gets_stuck_nowhere() -> None:
+    report = check_net(read_pnml("plan.pnml", export_pnml(EXPANSION).encode()))
+    assert (report.deadlock.verdict, report.findings) == (Verdict.FREE, ())
 
 
 def of_place(steps: list[Step]) -> dict[tuple[int, str], list[str]]:

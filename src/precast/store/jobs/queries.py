@@ -197,7 +197,8 @@ FAILURES = Query(
     -- The newest attempts that have failed, but for those that succeeded later and were counted by a further round.
     SELECT task, node, n, batch, state, reason, number, queued_at, ordered_at, claimed_at, picked_at, ended_at, late,
         report, message, result, tries, phase
-    FROM attempt WHERE job = :job AND is_newest = 1 AND state IN ('FAILED', 'EXPIRED') AND (n = :round OR late IS NULL OR late <> 'COMPLETED')
+    FROM attempt WHERE job = :job AND is_newest = 1 AND state IN ('FAILED', 'EXPIRED')
+        AND (n = :round OR late IS NULL OR late <> 'COMPLETED')
     ORDER BY ended_at, node, task LIMIT :limit
     """,
 )

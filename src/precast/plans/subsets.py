@@ -22,8 +22,14 @@ from precast.plans.expanding.placement import is_stage
 from precast.plans.model import Expansion, PlanTask, Subset
 from precast.plans.names import NameMatcher, is_expression
 from precast.plans.plan_net import task_of
+from precast.wire.plans.bodies import SubsetBody
 
 _EVERY_EVENT = "*"
+
+
+def subset_of(body: SubsetBody) -> Subset:
+    """The choice of a request."""
+    return Subset(tuple(body.start), tuple(body.end), tuple(body.only), tuple(body.skip), (), tuple(body.events))
 
 
 def choose_instances(expansion: Expansion, subset: Subset) -> set[int]:

@@ -280,3 +280,17 @@ def test_draw_and_explain_want_files_or_a_run_and_not_both(plan: Path) -> None:
 
 def test_schema_is_one_json_document() -> None:
     assert json.loads(precast("schema").stdout)["title"] == "Precast plan"
+
+
+def test_choice_of_tasks_is_checked_and_shown_as_a_start_would_run_it(plan: Path, nodes: Path) -> None:
+    shown = precast("show", plan, "--nodes-file", nodes, "--from", "migrate").stdout
+    assert [line.split()[0] for line in shown.splitlines()[1:3]] == ["migrate", "start"]
+    assert shown.splitlines()[3] == ""
+    checked = precast("check", plan, "--nodes-file", nodes, "--only", "migrate").stdout
+    assert "3 tasks, 5 on 3 nodes, of which 1 would run" in checked
+    assert "runs commands, which needs the role for commands: migrate\n" in checked
+    there = precast("check", plan, "--nodes-file", nodes, "--nodes", "web1,db1").stdout
+    assert "3 tasks, 5 on 3 nodes, of which 3 would run" in there
+    wrong = precast("check", plan, "--skip", "migrat")
+    assert wrong.returncode == 1
+    assert "migrat matches no task of the plan; did you mean migrate?" in wrong.stdout + wrong.stderr

@@ -46,7 +46,7 @@ def _check(opened: OpenedPlan, local: LocalPlan, args: argparse.Namespace) -> Pl
         [view_problem(problem) for problem in warnings],
         len(local.plan.tasks),
         sum(instance.key.node != SYNC_NODE for instance in local.expansion.instances),
-        len(values.skipped),
+        len(values.skipped | local.left_out),
         len(local.nodes.nodes),
         _list_commands(local),
     )
@@ -54,7 +54,7 @@ def _check(opened: OpenedPlan, local: LocalPlan, args: argparse.Namespace) -> Pl
 
 def _list_commands(local: LocalPlan) -> list[str]:
     """The tasks that do more on some node than apply catalogs and look, by their type and tests."""
-    placed = {instance.key.task for instance in local.expansion.instances}
+    placed = {instance.key.task for instance in local.expansion.instances if instance.key not in local.left_out}
     return sorted(local.plan.tasks[number - 1].id for number in placed if _needs_commands(local.plan.tasks[number - 1]))
 
 

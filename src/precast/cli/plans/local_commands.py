@@ -7,6 +7,7 @@ from typing import Any
 
 from precast.cli.console.parser import declare_exits
 from precast.cli.console.settings import ClientSettings, add_settings
+from precast.cli.plans.choices import add_choices
 
 EXIT_BROKEN, EXIT_DIFFERENT = 1, 2
 BROKEN = {EXIT_BROKEN: "the plan has errors"}
@@ -30,9 +31,11 @@ def add_local_commands(commands: "argparse._SubParsersAction[Any]") -> None:
 
     check = _add_plan(add("check", "find errors and mistakes in a plan, and expand it over nodes"))
     _add_parameters(check)
+    _add_choices(check)
     _add_json(check)
     show = _add_plan(add("show", "show the tasks of a plan in their order"))
     show.add_argument("--node", metavar="NAME", help="only those of this node")
+    _add_choices(show)
     _add_json(show)
     draw = _add_plan_or_run(add("draw", "draw a plan as SVG or DOT; a run of a plan by the states of its tasks"))
     draw.add_argument("--format", choices=("svg", "dot"), default="svg", help="svg (default) or dot")
@@ -82,6 +85,17 @@ def _add_nodes(parser: argparse.ArgumentParser) -> None:
         "--nodes-file",
         metavar="FILE",
         help="a YAML list of nodes: name, roles, tags, is_master, data (default: a made-up node for each role)",
+    )
+
+
+def _add_choices(parser: argparse.ArgumentParser) -> None:
+    add_choices(parser)
+    parser.add_argument(
+        "--nodes",
+        metavar="NODE",
+        action="append",
+        default=[],
+        help="only on these nodes: names, or patterns such as /web.*/",
     )
 
 

@@ -3,11 +3,15 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from precast.base.errors import PrecastError
 from precast.cli.console.files import read_source
+from precast.cli.plans.choices import read_choices
 from precast.cli.plans.plan_files import SUFFIXES, name_plan, read_plan_files
 from precast.cli.plans.problems import print_problems
 from precast.plans import issues
@@ -15,8 +19,9 @@ from precast.plans.checks import check_expansion
 from precast.plans.expansion import expand
 from precast.plans.loading.documents import PlanText
 from precast.plans.loading.loader import load_plan
-from precast.plans.model import ComputedResult, Expansion, Plan, PlanNode, PlanProblem
+from precast.plans.model import SYNC_NODE, ComputedResult, Expansion, InstanceKey, Plan, PlanNode, PlanProblem
 from precast.plans.names import NameMatcher
+from precast.plans.subsets import choose_instances, subset_of
 from precast.plans.views.dependencies import make_up_nodes
 from precast.plans.views.descriptions import count, list_names
 from precast.plans.views.node_file import read_nodes
@@ -32,11 +37,12 @@ class LocalNodes(NamedTuple):
 
 
 class LocalPlan(NamedTuple):
-    """A plan over nodes."""
+    """A plan over nodes, and what its options leave out."""
 
     plan: Plan
     nodes: LocalNodes
     expansion: Expansion
+    left_out: AbstractSet[InstanceKey] = frozenset()
 
 
 class OpenedPlan(NamedTuple):
@@ -56,7 +62,7 @@ def open_plan(args: argparse.Namespace) -> OpenedPlan:
     nodes = read_local_nodes([loaded.plan], args.nodes_file)
     if nodes.errors:
         return OpenedPlan(loaded.plan, None, nodes.errors, [*loaded.warnings, *nodes.warnings])
-    return _expand(loaded.plan, nodes.nodes, [*loaded.warnings, *nodes.warnings], getattr(args, "param", []))
+    return _expand(loaded.plan, nodes.nodes, [*loaded.warnings, *nodes.warnings], args)
 
 
 def load_files(arguments: Sequence[str]) -> OpenedPlan:
@@ -100,18 +106,26 @@ def read_local_nodes(plans: Sequence[Plan], path: str | None) -> ReadNodes:
     return ReadNodes(LocalNodes(found.nodes, found.data, False), found.errors, found.warnings)
 
 
-def _expand(plan: Plan, nodes: LocalNodes, warnings: list[PlanProblem], given: Sequence[str]) -> OpenedPlan:
+def _expand(plan: Plan, nodes: LocalNodes, warnings: list[PlanProblem], args: argparse.Namespace) -> OpenedPlan:
     try:
-        computed, problems = _compute_dependencies(plan, nodes, given)
+        computed, problems = _compute_dependencies(plan, nodes, getattr(args, "param", []))
         expansion = expand(plan, nodes.nodes, computed)
         problems += check_expansion(expansion)
+        subset = msgspec.structs.replace(subset_of(read_choices(args)), nodes=_list_nodes(args))
+        chosen = choose_instances(expansion, subset)
     except PrecastError as error:
         return OpenedPlan(plan, None, [problem_of(error)], warnings)
     errors = [problem for problem in problems if problem.is_error]
     remarks = [*warnings, *expansion.warnings, *(problem for problem in problems if not problem.is_error)]
     if nodes.is_made_up:  # of each role there is one node, so they say nothing about limits
         remarks = [problem for problem in remarks if problem.code != issues.IDLE_LIMIT.code]
-    return OpenedPlan(plan, None if errors else LocalPlan(plan, nodes, expansion), errors, remarks)
+    keys = [instance.key for instance in expansion.instances]
+    left_out = {key for index, key in enumerate(keys) if index not in chosen and key.node != SYNC_NODE}
+    return OpenedPlan(plan, None if errors else LocalPlan(plan, nodes, expansion, left_out), errors, remarks)
+
+
+def _list_nodes(args: argparse.Namespace) -> tuple[str, ...]:
+    return tuple(name for word in getattr(args, "nodes", []) for name in word.split(","))
 
 
 def _compute_dependencies(

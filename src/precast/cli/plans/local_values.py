@@ -55,7 +55,7 @@ def find_values(local: LocalPlan, args: argparse.Namespace) -> LocalValues:
     Raises InputError CLI-001 for an option that is no parameter.
     """
     given = dict(map(read_parameter, args.param))
-    keys = [instance.key for instance in local.expansion.instances if instance.key.node in local.nodes.data]
+    keys = _list_known(local)
     warnings: list[PlanProblem] = []
     parameters: dict[str, Any] = {}
     evaluated = EvaluatedPlan([], {}, [])
@@ -68,7 +68,7 @@ def find_values(local: LocalPlan, args: argparse.Namespace) -> LocalValues:
     skipped = {InstanceKey(row.task, node) for row in evaluated.skipped for node in row.nodes}
     plan = local.plan
     tasks = {key: fill_in(plan.tasks[key.task - 1], evaluated.values.get(key, {})) for key in keys}
-    built = _build(local, evaluated, parameters, skipped)
+    built = _build(local, evaluated, parameters, skipped | local.left_out)
     errors = [*evaluated.errors, *built.errors]
     return LocalValues(parameters, set(keys), skipped, tasks, built, errors, [*warnings, *built.warnings])
 
@@ -97,11 +97,17 @@ def _choose_parameters(plan: Plan, nodes: LocalNodes, given: Mapping[str, str]) 
 
 async def _evaluate(local: LocalPlan, parameters: Mapping[str, Any]) -> EvaluatedPlan:
     evaluation = PlanEvaluation(_LIMITS)
-    known = [instance.key for instance in local.expansion.instances if instance.key.node in local.nodes.data]
+    known = _list_known(local)
     evaluated = await evaluate_values(evaluation, local.plan, known, _gather_data(local.nodes), parameters)
     questions = list(_list_unread(local, {key.task for key in known}))
     problems = gather_problems(questions, await evaluation.evaluate(Batch(questions)))
     return evaluated._replace(errors=[*evaluated.errors, *problems])
+
+
+def _list_known(local: LocalPlan) -> list[InstanceKey]:
+    """The tasks on nodes with data, but for those that are left out."""
+    keys = [instance.key for instance in local.expansion.instances if instance.key.node in local.nodes.data]
+    return [key for key in keys if key not in local.left_out]
 
 
 def _list_unread(local: LocalPlan, known: set[int]) -> Sequence[Question]:

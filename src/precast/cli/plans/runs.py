@@ -14,6 +14,7 @@ from precast.cli.console.output import format_time, print_json, print_table
 from precast.cli.console.parser import declare_exits
 from precast.cli.jobs.descriptions import describe_job_state
 from precast.cli.jobs.options import AMOUNT, add_wait, add_watching, check_amount, duration_s
+from precast.cli.plans.choices import add_choices, read_choices
 from precast.cli.plans.plan_files import SUFFIXES, name_plan, read_parameter, read_plan_files
 from precast.cli.plans.problems import show_check
 from precast.cli.plans.run_progress import describe_approval, describe_counts, describe_failure
@@ -33,7 +34,6 @@ from precast.wire.plans.bodies import (
     ResumeView,
     RetryBody,
     RunTaskBody,
-    SubsetBody,
 )
 
 BROKEN = 1
@@ -108,18 +108,7 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="every active node")
     parser.add_argument("--master", metavar="NODE", default="", help="the node that is meant by the role master")
     parser.add_argument("--param", metavar="NAME=VALUE", action="append", default=[], help="a parameter of the plan")
-    choices = {
-        "from": "run these tasks and what comes after them",
-        "to": "run these tasks and what comes before them",
-        "only": "run only these tasks",
-        "skip": "leave these tasks out",
-        "event": "run the tasks that are to run again on this event",
-    }
-    for name, summary in choices.items():
-        metavar = "EVENT" if name == "event" else "TASK"
-        parser.add_argument(
-            f"--{name}", metavar=metavar, action="append", default=[], dest=f"choose_{name}", help=summary
-        )
+    add_choices(parser)
     parser.add_argument("--dry-run", action="store_true", help="check the plan over the nodes, and start nothing")
     parser.add_argument("--noop", action="store_true", help="change nothing: apply catalogs as no-op, run no commands")
     parser.add_argument("--at-once", metavar="N|%", help="at most N nodes are at work at the same time")
@@ -146,13 +135,12 @@ def make_request(args: argparse.Namespace) -> PlanRequest:
     words = words_of(args.nodes)
     if not words and not args.all:
         raise wire_issues.NO_TARGETS.error()
-    subset = SubsetBody(args.choose_from, args.choose_to, args.choose_only, args.choose_skip, args.choose_event)
     return PlanRequest(
         read_plan_source(args.plan),
         TargetsBody(words, all=args.all),
         args.master,
         dict(map(read_parameter, args.param)),
-        subset,
+        read_choices(args),
         "noop" if args.noop else "enforce",
         check_amount("--at-once", args.at_once, AMOUNT),
         duration_s(args.wait_away),

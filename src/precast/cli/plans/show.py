@@ -36,14 +36,13 @@ def _list_rows(local: LocalPlan, node: str | None) -> Iterator[_Row]:
     expansion = local.expansion
     placed: dict[int, list[str]] = {}
     for instance in expansion.instances:
-        if node is None or instance.key.node in (node, ""):
+        if instance.key not in local.left_out and (node is None or instance.key.node in (node, "")):
             placed.setdefault(instance.key.task, []).append(instance.key.node)
     needed: dict[int, list[int]] = {}
     for dependency in expansion.dependencies:
         needed.setdefault(dependency.task, []).append(dependency.needed)
-    rest = (
-        [] if node is not None else [number for number in range(1, len(local.plan.tasks) + 1) if number not in placed]
-    )
+    everything = range(1, len(local.plan.tasks) + 1)
+    rest = [] if node is not None or local.left_out else [number for number in everything if number not in placed]
     for number in [*placed, *rest]:
         task = local.plan.tasks[number - 1]
         names = [local.plan.tasks[other - 1].id for other in dict.fromkeys(needed.get(number, ()))]

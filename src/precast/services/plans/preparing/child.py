@@ -19,10 +19,10 @@ from precast.plans.collection import add_collections
 from precast.plans.expansion import expand
 from precast.plans.loading.documents import PlanText
 from precast.plans.loading.loader import load_plan
-from precast.plans.model import SYNC_NODE, Expansion, Plan, PlanProblem, Subset
+from precast.plans.model import SYNC_NODE, Expansion, Plan, PlanProblem
 from precast.plans.numbering import keep_numbers
 from precast.plans.parameters import check_parameters
-from precast.plans.subsets import choose_instances
+from precast.plans.subsets import choose_instances, subset_of
 from precast.plans.views.problem_view import problem_of
 from precast.services.plans.pinned import SkippedTask
 from precast.services.plans.preparing.gates import find_gates
@@ -88,10 +88,6 @@ def _find_not_chosen(expansion: Expansion, body: SubsetBody) -> list[SkippedTask
         if index not in chosen and instance.key.node != SYNC_NODE:
             left_out[instance.key.task].append(instance.key.node)
     return [SkippedTask(task, states.NOT_CHOSEN, nodes) for task, nodes in sorted(left_out.items())]
-
-
-def subset_of(body: SubsetBody) -> Subset:
-    return Subset(tuple(body.start), tuple(body.end), tuple(body.only), tuple(body.skip), (), tuple(body.events))
 
 
 def main() -> int:

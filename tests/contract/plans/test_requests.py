@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lab.plan_engine import OPERATOR, PlanEngine
-from precast.base.errors import InputError
+from precast.base.errors import InputError, NotFoundError
 from precast.services.plans.preparing.messages import PlanningAnswer
 from precast.services.plans.preparing.planning import plan_in_child
 from precast.wire.nodes.bodies import TargetsBody
@@ -71,3 +71,9 @@ async def test_refused_start_names_the_place_of_the_first_error_and_how_to_see_a
     ) as failure:
         await site.plans.starter.start(PlanRequest(source, TargetsBody(["a"])), OPERATOR)
     assert "--dry-run" in (failure.value.hint or "")
+
+
+@pytest.mark.parametrize("name", ["nope", "a\x00b", "\ud800"])
+async def test_plans_of_an_environment_that_does_not_exist_are_not_found(site: PlanEngine, name: str) -> None:
+    with pytest.raises(NotFoundError, match="there is no environment"):
+        await site.plans.sources.list_plans(name)

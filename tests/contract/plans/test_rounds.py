@@ -6,7 +6,7 @@ import pytest
 
 from lab.plan_engine import OPERATOR, PlanEngine
 from precast.base.clock import ManualClock
-from precast.base.errors import InputError, NotFoundError
+from precast.base.errors import InputError
 from precast.services.identity.signer.client import SignerClient
 from precast.store.engine.database import Database
 from precast.wire.jobs import states as job_states
@@ -137,8 +137,3 @@ async def test_preview_of_a_rebase_on_a_plan_with_errors_is_refused(site: PlanEn
     for change in (site.plans.rebasing.preview, site.plans.rebasing.rebase):
         with pytest.raises(InputError, match="the plan test has 1 error, the first: parameter new has no value"):
             await change(run, source, OPERATOR)
-
-
-async def test_plans_of_an_environment_that_does_not_exist_are_not_found(site: PlanEngine) -> None:
-    with pytest.raises(NotFoundError, match="there is no environment nope"):
-        await site.plans.sources.list_plans("nope")

@@ -283,7 +283,7 @@ class EnvironmentService:
         return environment
 
     def _find(self, name: str) -> Transaction[tuple[Environment, list[EnvironmentVersion]]]:
-        environment = (yield from self._environments.find(name)) if _NAME.fullmatch(name) else None
+        environment = (yield from self._environments.find(name)) if is_environment_name(name) else None
         if environment is None:
             raise issues.NO_ENVIRONMENT.error(name=name[:100])
         return environment, (yield from self._environments.list_history(name, NEWEST, HISTORY))
@@ -303,9 +303,14 @@ class EnvironmentService:
         return False
 
 
+def is_environment_name(name: str) -> bool:
+    """Whether an environment could have this name: the database is asked for no other."""
+    return _NAME.fullmatch(name) is not None
+
+
 def check_name(name: str) -> None:
     """Raises InputError ENV-001."""
-    if not _NAME.fullmatch(name):
+    if not is_environment_name(name):
         raise issues.BAD_NAME.error(name=repr(name[:100]))
 
 

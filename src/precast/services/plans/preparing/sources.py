@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from precast.plans.values.works import TaskFile
+from precast.services.code.environments import is_environment_name
 from precast.services.code.file_trees import FileTree
 from precast.services.code.issues import NO_ENVIRONMENT
 from precast.services.plans import issues
@@ -52,7 +53,7 @@ class PlanSources:
 
     async def list_plans(self, environment: str) -> list[str]:
         """The names of an environment's plans. Raises NotFoundError ENV-005."""
-        current = await self._environments.find_current(environment)
+        current = await self._environments.find_current(environment) if is_environment_name(environment) else None
         if current is None:
             raise NO_ENVIRONMENT.error(name=environment[:100])
         return sorted(find_plan_paths(FileTree.decode(await self._read(current.version))))

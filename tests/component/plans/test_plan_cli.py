@@ -294,3 +294,13 @@ def test_choice_of_tasks_is_checked_and_shown_as_a_start_would_run_it(plan: Path
     wrong = precast("check", plan, "--skip", "migrat")
     assert wrong.returncode == 1
     assert "migrat matches no task of the plan; did you mean migrate?" in wrong.stdout + wrong.stderr
+
+
+def test_task_with_two_inputs_of_another_is_explained_by_them_once(tmp_path: Path) -> None:
+    path = tmp_path / "inputs.yaml"
+    path.write_text(
+        "- {id: one, type: shell, roles: [web], parameters: {cmd: 'true'}}\n"
+        "- {id: two, type: shell, roles: [web], inputs: {a: {task: one}, b: {task: one, key: b}}, parameters: {cmd: 'true'}}\n"
+    )
+    shown = precast("explain", "two", path).stdout
+    assert shown.count("because of inputs: one of two") == 1

@@ -296,3 +296,10 @@ def test_group_with_fields_of_a_task_is_warned_of() -> None:
         "1:34 PLAN-023 test_pre of group g has no effect: a group has only nodes, tasks and fault_tolerance",
         "1:44 PLAN-020 requird of group g is not known, and has no effect; did you mean requires?",
     ]
+
+
+def test_tolerance_below_the_parameters_of_a_group_is_warned_of() -> None:
+    loaded = load("- {id: g, type: group, parameters: {fault_tolerance: 1, strategy: {type: parallel}}}")
+    assert [problem.text for problem in loaded.warnings if problem.code == "PLAN-023"] == [
+        "fault_tolerance of parameters of group g has no effect: a group has it beside its parameters, and not below"
+    ]

@@ -78,6 +78,6 @@ class OrderingServer:
                 self.taken.append(frame)
                 if frame.kind == CLAIM:
                     claim = msgspec.json.decode(frame.body, type=Claim)
-                    self.grants.append(Grant(claim.order, claim.number, is_granted=True))
+                    self.grants.append(Grant(claim.order, claim.number, claim.instance, is_granted=True))
                     await self.post(GRANT, self.grants[-1])
                 await line.send_message(Ack(frame.number))

@@ -1,7 +1,7 @@
 """Claims of queued orders, and their answers.
 
 An order is a hint. A node that could begin claims it, with a number that grows with each claim of the same order, and begins only when a
-grant has answered the latest claim. A grant of an earlier claim is ignored: what it permitted may no longer be true. So after a restart of
+grant has answered the latest claim. A grant of an earlier claim, or of another machine's, is ignored: what it permitted may no longer be true. So after a restart of
 the daemon, and whenever a session begins, every order that was not begun is claimed again. Several orders may be claimed at a time; the
 server grants one after the other.
 """
@@ -58,8 +58,9 @@ class OrderClaims:
     def receive(self, db: sqlite3.Connection, grant: Grant, record: int) -> bool:
         """Store the answer to a claim, from the record with this number; False if it does not answer the latest claim."""
         moved = db.execute(
-            "UPDATE queued_order SET state = ?, granted = ? WHERE id = ? AND state = 'claimed' AND claim = ?",
-            ("granted" if grant.is_granted else "ended", record, grant.order, grant.claim),
+            "UPDATE queued_order SET state = ?, granted = ? WHERE id = ? AND state = 'claimed' AND claim = ?"
+            " AND ? = (SELECT instance FROM session)",
+            ("granted" if grant.is_granted else "ended", record, grant.order, grant.claim, grant.instance),
         )
         return bool(moved.rowcount)
 

@@ -4,13 +4,13 @@ In one transaction the attempt moves from QUEUED to PICKED_UP, the attempt gets 
 stream. A claim is granted when the attempt has its turn and nothing else changes the node; until then it is noted and waits. The end of an
 attempt releases the lock, and in the same transaction grants the claim on that node that has waited the longest.
 
-A node that asks again is answered again. A node whose claim comes too late, or whose attempt another machine has picked up, is refused.
+A node that asks again is answered again. The answer names the machine that has asked, so a copy of it cannot begin by it. A node whose claim comes too late, or whose attempt another machine has picked up, is refused.
 """
 
 from precast.base.clock import Clock
 from precast.services.sessions.orders import OrderService
 from precast.store.engine.query import Transaction
-from precast.store.jobs.attempts import AttemptKey, Attempts, EndedWait, Ending
+from precast.store.jobs.attempts import AttemptKey, Attempts, EndedWait, Ending, NotedClaim
 from precast.store.jobs.node_locks import NodeLocks
 from precast.wire.jobs import states
 from precast.wire.jobs.order_ids import make_order_id, parse_order_id
@@ -30,24 +30,25 @@ class Grants:
         key = find_key(node, claim.order)
         attempt = None if key is None else (yield from self._attempts.find_claimed(key))
         if key is None or attempt is None:
-            yield from self._post(node, Grant(claim.order, claim.number, False, "no such order exists"))
+            yield from self._post(node, Grant(claim.order, claim.number, claim.instance, False, "no such order exists"))
             return
+        noted = NotedClaim(claim.number, claim.instance)
         if attempt.state == states.PICKED_UP:
             is_same = attempt.instance == claim.instance
             if is_same:
                 yield from self._attempts.note_claim(key, claim.number, claim.instance)
-            yield from self._answer(key, claim.number, is_same, "" if is_same else OTHER_MACHINE)
+            yield from self._answer(key, noted, is_same, "" if is_same else OTHER_MACHINE)
             return
         if attempt.state != states.QUEUED:
             reason = f" ({attempt.reason})" if attempt.reason else ""
-            yield from self._answer(key, claim.number, False, f"it is {attempt.state}{reason}")
+            yield from self._answer(key, noted, False, f"it is {attempt.state}{reason}")
             return
         # Records of a node arrive in their order, so this is its latest claim. Its number may be lower: the machine was set back.
         yield from self._attempts.note_claim(key, claim.number, claim.instance)
         if attempt.has_turn and (attempt.due_at is None or attempt.due_at > self._clock.now()):
-            yield from self.grant(key, claim.number)
+            yield from self.grant(key, noted)
 
-    def grant(self, key: AttemptKey, claim: int) -> Transaction[bool]:
+    def grant(self, key: AttemptKey, claim: NotedClaim) -> Transaction[bool]:
         """Grant the claim of an attempt that has its turn, if nothing else changes the node; False if it waits for the lock."""
         if not (yield from self._orders.has_room(key.node)):
             return False  # its deadline ends the attempt, unless the node asks again
@@ -104,9 +105,9 @@ class Grants:
         if (yield from self._orders.has_room(key.node)):
             yield from self._orders.post(key.node, ABORT, Abort(make_order_id(key.job, key.task, key.n), why))
 
-    def _answer(self, key: AttemptKey, claim: int, is_granted: bool, message: str) -> Transaction[None]:
+    def _answer(self, key: AttemptKey, claim: NotedClaim, is_granted: bool, message: str) -> Transaction[None]:
         order = make_order_id(key.job, key.task, key.n)
-        yield from self._post(key.node, Grant(order, claim, is_granted, message))
+        yield from self._post(key.node, Grant(order, claim.number, claim.instance, is_granted, message))
 
     def _post(self, node: str, grant: Grant) -> Transaction[None]:
         if (yield from self._orders.has_room(node)):

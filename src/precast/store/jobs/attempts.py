@@ -110,10 +110,17 @@ class NewAttempt(NamedTuple):
     is_known: bool = False  # it is no change of its job: whoever knows the job knows that the attempt is queued
 
 
+class NotedClaim(NamedTuple):
+    """The latest claim of an attempt: its number, and the instance of the local store of the machine that made it."""
+
+    number: int
+    instance: str
+
+
 class Turn(NamedTuple):
     """The turn that an attempt was given: the node's latest claim if there was one, and the seal of its command."""
 
-    claim: int | None
+    claim: NotedClaim | None
     seal: bytes | None
 
 
@@ -132,7 +139,7 @@ class EndedWait(NamedTuple):
     """An attempt that was ended by its driver: the claim that waits for an answer, and whether it held the node's lock."""
 
     key: AttemptKey
-    claim: int | None
+    claim: NotedClaim | None
     was_picked_up: bool
 
 
@@ -244,8 +251,8 @@ class Attempts:
         rows = yield queries.GIVE_TURN(**key._asdict(), due_at=to_micros(due_at), now=self._now())
         if not rows:
             return None
-        *_, claim, seal = rows[0]
-        return Turn(claim, None if seal is None else bytes(seal))
+        *_, claim, instance, seal = rows[0]
+        return Turn(_claim(claim, instance), None if seal is None else bytes(seal))
 
     def take_turn_back(self, key: AttemptKey) -> Transaction[bool]:
         """Take the turn of an attempt that was not picked up; False if it was."""
@@ -291,13 +298,13 @@ class Attempts:
             yield Wake(MOVED_PREFIX + key.job)
         return bool(rows)
 
-    def find_next_claim(self, node: str) -> Transaction[tuple[AttemptKey, int] | None]:
-        """The claimed attempt that is next to change a node, with the number of its claim: that which has waited the longest."""
+    def find_next_claim(self, node: str) -> Transaction[tuple[AttemptKey, NotedClaim] | None]:
+        """The claimed attempt that is next to change a node, with its claim: that which has waited the longest."""
         rows = yield queries.NEXT_CLAIM(node=node, now=self._now())
         if not rows:
             return None
-        _, _, job, task, n, claim = min(tuple(row) for row in rows)
-        return AttemptKey(job, task, node, n), claim
+        _, _, job, task, n, claim, instance = min(tuple(row) for row in rows)
+        return AttemptKey(job, task, node, n), NotedClaim(claim, instance)
 
     # Results
 
@@ -350,15 +357,18 @@ class Attempts:
             "now": self._now(),
         }
         rows = yield queries.END_QUEUED_BUT(**values, tasks=json_list(but)) if but else queries.END_QUEUED(**values)
-        return [EndedWait(AttemptKey(job, task, node, n), claim, False) for task, node, n, claim in rows]
+        return [
+            EndedWait(AttemptKey(job, task, node, n), _claim(claim, instance), False)
+            for task, node, n, claim, instance in rows
+        ]
 
     def expire(self, job: str, since: datetime | None = None) -> Transaction[list[EndedWait]]:
         """End the attempts whose wait is over, of waits that began after `since`."""
         start = 0 if since is None else to_micros(since)
         rows = yield queries.EXPIRE(job=job, now=self._now(), since=start)
         return [
-            EndedWait(AttemptKey(job, task, node, n), claim, reason == states.LOST)
-            for task, node, n, claim, reason in rows
+            EndedWait(AttemptKey(job, task, node, n), _claim(claim, instance), reason == states.LOST)
+            for task, node, n, claim, instance, reason in rows
         ]
 
     def hurry(self, job: str, due_at: datetime) -> Transaction[None]:
@@ -450,6 +460,10 @@ def purge_node_attempts(node: str, now: datetime) -> Transaction[None]:
         yield Wake(MOVED_PREFIX + job)
     if jobs:
         yield Wake(DUE_TOPIC)
+
+
+def _claim(number: int | None, instance: str | None) -> NotedClaim | None:
+    return None if number is None or instance is None else NotedClaim(number, instance)
 
 
 def _state(row: Row) -> StepState:

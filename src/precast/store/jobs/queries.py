@@ -249,7 +249,7 @@ GIVE_TURN = batch(
     UPDATE attempt SET ordered_at = input.now, due_at = input.due_at, number = NULL FROM input
     WHERE attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
         AND state = 'QUEUED' AND ordered_at IS NULL
-    RETURNING attempt.job, attempt.task, attempt.node, attempt.n, claim, seal
+    RETURNING attempt.job, attempt.task, attempt.node, attempt.n, claim, instance, seal
     """,
     key=_KEY,
 )
@@ -327,7 +327,7 @@ NEXT_CLAIM = batch(
     "node word, now number",
     """
     -- The attempts on a node that have their turn and wait for the node's lock.
-    SELECT attempt.node, ordered_at, job, task, n, claim FROM input CROSS JOIN attempt
+    SELECT attempt.node, ordered_at, job, task, n, claim, instance FROM input CROSS JOIN attempt
     WHERE attempt.node = input.node AND state = 'QUEUED' AND ordered_at IS NOT NULL AND claim IS NOT NULL
         AND (due_at IS NULL OR due_at > input.now)
     """,
@@ -377,7 +377,7 @@ END_QUEUED = Query(
     """
     -- Ends all attempts of a job that no node has picked up. Returns the claims that wait for an answer.
     UPDATE attempt SET state = :state, reason = :reason, message = :message, ended_at = :now, due_at = NULL, number = NULL
-    WHERE job = :job AND state = 'QUEUED' RETURNING task, node, n, claim
+    WHERE job = :job AND state = 'QUEUED' RETURNING task, node, n, claim, instance
     """,
 )
 END_QUEUED_BUT = Query(
@@ -385,14 +385,14 @@ END_QUEUED_BUT = Query(
     """
     -- Ends all attempts of a job that no node has picked up, but those of some tasks.
     UPDATE attempt SET state = :state, reason = :reason, message = :message, ended_at = :now, due_at = NULL, number = NULL
-    WHERE job = :job AND state = 'QUEUED' AND task NOT IN (SELECT value FROM json_each(:tasks)) RETURNING task, node, n, claim
+    WHERE job = :job AND state = 'QUEUED' AND task NOT IN (SELECT value FROM json_each(:tasks)) RETURNING task, node, n, claim, instance
     """,
     postgresql="""
     UPDATE attempt SET state = :state, reason = :reason, message = :message, ended_at = :now, due_at = NULL, number = NULL
     WHERE job = :job AND state = 'QUEUED' AND NOT task = ANY (ARRAY(
         SELECT CAST(value AS BIGINT) FROM jsonb_array_elements_text(CAST(:tasks AS JSONB)) AS value
     ))
-    RETURNING task, node, n, claim
+    RETURNING task, node, n, claim, instance
     """,
 )
 RESULTS = Query(
@@ -438,7 +438,7 @@ EXPIRE = Query(
             WHEN ordered_at IS NOT NULL THEN 'it did not begin in time' ELSE 'it was away until the end of the wait' END,
         state = CASE WHEN state = 'PICKED_UP' THEN 'FAILED' ELSE 'EXPIRED' END
     WHERE job = :job AND due_at <= :now AND state IN ('QUEUED', 'PICKED_UP') AND coalesce(picked_at, ordered_at, queued_at) >= :since
-    RETURNING task, node, n, claim, reason
+    RETURNING task, node, n, claim, instance, reason
     """,
     postgresql="""
     UPDATE attempt SET ended_at = :now, due_at = NULL, number = NULL,
@@ -452,7 +452,7 @@ EXPIRE = Query(
             AND coalesce(picked_at, ordered_at, queued_at) >= :since
         ORDER BY node LIMIT 10000 FOR UPDATE SKIP LOCKED
     )
-    RETURNING task, node, n, claim, reason
+    RETURNING task, node, n, claim, instance, reason
     """,
 )
 NEXT_DUE = Query("jobs.next_due", "SELECT min(due_at) FROM attempt WHERE job = :job AND due_at IS NOT NULL")

@@ -127,10 +127,14 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """The answer to the claim with this number. Kind `grant`. If it is not granted the node forgets the order; `message` says why."""
+    """The answer to the claim with this number. Kind `grant`. If it is not granted the node forgets the order; `message` says why.
+
+    `instance` is that of the claim. A machine with a copy of the node's certificate has another one, and ignores the answer.
+    """
 
     order: Identifier
     claim: Annotated[int, msgspec.Meta(ge=1, le=2**31)]
+    instance: Identifier
     is_granted: bool
     message: str = ""
 

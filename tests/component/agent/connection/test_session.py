@@ -279,7 +279,7 @@ async def test_claimed_orders_are_claimed_again_in_a_new_session(agent: Agent, s
         await line.send_message(Record(1, RUN, datetime.now(UTC), raw))
         await line.expect(Ack)
         agent.orders.claims.claim_waiting()
-        grant = msgspec.Raw(msgspec.json.encode(Grant("o1", 1, True)))
+        grant = msgspec.Raw(msgspec.json.encode(Grant("o1", 1, agent.store.session_state().instance, True)))
         await line.send_message(Record(2, GRANT, datetime.now(UTC), grant))
         await line.expect(Ack)
         assert agent.orders.claims.is_granted("o1")

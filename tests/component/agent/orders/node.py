@@ -68,7 +68,7 @@ class Node:
     def grant(self, order: str, claim: int | None = None, *, is_granted: bool = True) -> bool:
         """Answer the latest claim of an order, or another one; whether that was an answer."""
         claim = self.claim_of(order) if claim is None else claim
-        return self.receive(GRANT, Grant(order, claim, is_granted)) is not None
+        return self.receive(GRANT, Grant(order, claim, "instance", is_granted)) is not None
 
     def abort(self, order: str) -> bool:
         return self.receive(ABORT, Abort(order, "a test")) is not None

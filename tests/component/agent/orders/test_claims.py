@@ -38,7 +38,7 @@ def test_same_order_grant_and_record_twice_change_nothing(node: Node) -> None:
     assert node.order("a")
     assert not node.order("a")
     node.claims.claim_waiting()
-    first = record(node.store.session_state().received + 1, GRANT, Grant("a", 1, True))
+    first = record(node.store.session_state().received + 1, GRANT, Grant("a", 1, "instance", True))
     assert node.registry.receive(first) is not None
     assert node.registry.receive(first) is None
     assert not node.grant("a", 1)
@@ -61,6 +61,14 @@ def test_grant_that_does_not_answer_the_latest_claim_is_ignored(node: Node, is_g
     assert (node.state("a"), node.claimed()) == ("claimed", [("a", 1), ("a", 2)])
     assert node.grant("a", 2)
     assert node.next() == "a"
+
+
+def test_grant_of_a_machine_with_the_same_certificate_is_ignored(node: Node) -> None:
+    node.order("a")
+    node.claims.claim_waiting()
+    for is_granted in (True, False):
+        assert not node.receive(GRANT, Grant("a", 1, "another-machine", is_granted))
+    assert (node.state("a"), node.next()) == ("claimed", None)
 
 
 def test_order_whose_claim_is_refused_ends_without_an_answer(node: Node) -> None:

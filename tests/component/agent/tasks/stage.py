@@ -84,7 +84,7 @@ class Stage:
         with self.registry() as registry:
             assert registry.claims.claim_waiting()
             ((claim,),) = LocalStore.read(registry.claims._store, "SELECT claim FROM queued_order")
-        self._receive(GRANT, Grant(ORDER, claim, is_granted=True))
+        self._receive(GRANT, Grant(ORDER, claim, "instance", is_granted=True))
 
     def abort(self) -> None:
         self._receive(ABORT, Abort(ORDER, "a test"))

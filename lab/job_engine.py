@@ -118,6 +118,7 @@ class JobEngine:
             self.audit,
             CountedIds("run"),
             signer,
+            windows or AlwaysOpen(),
         )
         self.guard = ClockGuard(database, "boot")
         stores = JobStores(

@@ -63,6 +63,7 @@ def build_job_service(database: Database, signer: SignerClient) -> JobService:
         build_audit_log(database),
         TimeOrderedIds(database.clock),
         signer,
+        build_window_service(database),
     )
 
 
@@ -137,7 +138,10 @@ def build_actions_api(
         signer,
         parse_cron,
     )
-    service = ActionService(database, actions, views, starter, build_job_service(database, signer), audit, parse_cron)
+    service = ActionService(
+        *(database, actions, views, starter, Attempts(database)),
+        *(build_job_service(database, signer), audit, parse_cron),
+    )
     return ActionsApi(creation, service, database.clock, settings.runs_per_minute)
 
 

@@ -61,7 +61,7 @@ class ActionSite(JobEngine):
             *(CountedIds(f"action-{name}"), signer, parse_cron),
         )
         self.action_service = ActionService(
-            database, self.actions, views, self.starter, self.service, self.audit, parse_cron
+            *(database, self.actions, views, self.starter, self.attempts, self.service, self.audit, parse_cron)
         )
         due_events = DueEvents(database, self.actions, self.starter, CountedIds(f"event-{name}"))
         self.scheduler = ActionScheduler(

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from precast.agent.catalog.signatures import is_signed
+from precast.services.actions.stored import decode_action
 from precast.services.approvals.approvals import Participant
 from precast.services.identity.authority_files import AuthorityFiles
 from precast.services.identity.signer.client import SignerClient
@@ -46,15 +47,19 @@ class Commander:
         ]
 
 
-@pytest.fixture
-async def cid(site: ActionSite, signer: SignerClient) -> Commander:
+async def add_commander(site: ActionSite, signer: SignerClient, valid: timedelta) -> Commander:
     secret = wire.PersonSecret("0" * 36, os.urandom(wire.SECRET_BYTES))
-    expires_at = site.now + timedelta(days=365)
+    expires_at = site.now + valid
     record = PersonRecord(secret.id, wire.hash_secret(secret.secret), "cid", "commands", [], expires_at)
     seal = await signer.seal_person(record, None)
     token = PersonToken(record.id, record.secret_hash, "cid", "commands", [], expires_at, seal)
     await site.database.write(site.tokens.add_person_token, token, "test")
     return Commander(site, Credential(str(secret), record, seal))
+
+
+@pytest.fixture
+async def cid(site: ActionSite, signer: SignerClient) -> Commander:
+    return await add_commander(site, signer, timedelta(days=365))
 
 
 async def test_command_at_a_time_is_signed_when_it_is_due(
@@ -136,3 +141,11 @@ async def test_operator_may_stop_a_command_but_not_start_it(site: ActionSite, ci
     other = await site.create("web1", cron="@daily")
     assert await code_of(site.action_service.show(other.id, (), "command")) == "ACTION-001"
     assert [view.id for view in await site.action_service.list_newest((), kind="command")] == [action.id]
+
+
+async def test_standing_seal_does_not_outlive_the_token(site: ActionSite, signer: SignerClient) -> None:
+    commander = await add_commander(site, signer, timedelta(days=2))
+    action = await commander.create("web1", cron="0 * * * *", until=site.now + timedelta(days=7))
+    standing = decode_action(await site.row(action.id)).standing
+    assert standing is not None
+    assert standing.sealed_until == site.now + timedelta(days=2)

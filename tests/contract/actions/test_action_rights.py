@@ -116,6 +116,34 @@ async def test_action_for_now_starts_when_it_is_approved(staged: ActionSite) -> 
     assert await staged.outcomes(action.id) == [("01:00", "started")]
 
 
+async def test_action_that_is_approved_after_its_time_does_not_start(staged: ActionSite) -> None:
+    await need(staged, 1)
+    due_at = staged.now + timedelta(hours=1)
+    late = await staged.create("web1", work=RUN, at=due_at)
+    within = await staged.create("web1", work=RUN, at=due_at, start_within_s=3600)
+    await staged.advance(2 * 3600)
+    view = await staged.approvals.approve(late.request or "", WHY, BOB)
+    assert view.outcome == f"the action {late.id} was due at {due_at:%Y-%m-%d %H:%M:%SZ} and does not start any more"
+    await staged.approvals.approve(within.request or "", WHY, BOB)
+    await staged.scheduler.handle_all()
+    assert await staged.outcomes(late.id) == [("01:00", "missed")]
+    assert (await staged.show(late.id)).state == "ended"
+    assert [due.message for due in await staged.dues(late.id)] == ["it was approved after its time"]
+    assert await staged.outcomes(within.id) == [("01:00", "started")]
+
+
+async def test_job_is_not_repeated_when_the_owner_may_not_do_it_any_more(site: ActionSite) -> None:
+    action = await site.create("web1", work=RUN)
+    await site.scheduler.handle_all()
+    (due,) = await site.dues(action.id)
+    await site.drive()
+    await site.carry_out(due.job or "", "web1", is_success=False)
+    await site.drive()
+    await site.database.write(site.tokens.revoke, ANN.token)
+    assert await code_of(site.action_service.change(action.id, "retry", BOB)) == "ACTION-016"
+    assert await site.states(due.job or "") == {"web1": "FAILED(failed)"}
+
+
 async def test_rejected_request_says_so_and_nothing_starts(staged: ActionSite) -> None:
     await need(staged, 1)
     action = await staged.create("web1", work=RUN)

@@ -179,3 +179,73 @@ async def test_turn_that_was_not_used_ends_with_its_window(
     await site.end(holder, "a")
     await site.drive()
     assert (await site.states(holder), await site.states(waiting)) == ({"a": "COMPLETED"}, {"a": "QUEUED"})
+
+
+async def test_step_that_waits_for_a_window_says_until_when(
+    site: JobEngine, windows: Windows, clock: ManualClock
+) -> None:
+    windows.open("a", clock.now() + timedelta(hours=1), 30)
+    job = await site.start("a", "b", "c", limits=JobLimits(needs_s=60, away_s=86_400, at_once="1"))
+    await site.drive()
+    steps = {step.node: step for step in await site.service.steps(job, "")}
+    assert {node: step.reason for node, step in steps.items()} == {"a": "window", "b": None, "c": "turn"}
+    opens_at = clock.now() + timedelta(hours=1)
+    assert f"it may begin at {opens_at:%Y-%m-%d %H:%M:%SZ}" in (steps["a"].message or "")
+
+
+async def test_run_that_overrides_its_windows_begins_and_is_audited_as_such(
+    site: JobEngine, windows: Windows, clock: ManualClock
+) -> None:
+    windows.open("a", clock.now() + timedelta(hours=1), 30)
+    held, job = await site.start("a"), await site.start("a", overrides_window=True)
+    await site.drive()
+    assert [order.order for order in await site.orders_of("a")] == [f"{job}.1.1"]
+    assert (await site.service.show(job)).overrides_window
+    assert not (await site.service.show(held)).overrides_window
+    entries = {entry.detail["run"]: entry.detail for entry in await site.audit.read_latest()}
+    assert (entries[job]["overrides_window"], entries[held]["overrides_window"]) == (True, False)
+
+
+async def carry_out_runs(site: JobEngine, clock: ManualClock, seconds: Sequence[float]) -> None:
+    """Runs of one node that take so long."""
+    for taken_s in seconds:
+        job = await site.start("a", overrides_window=True)
+        await site.drive()
+        await site.claim(job, "a")
+        clock.advance(taken_s)
+        await site.connect("a")
+        await site.end(job, "a")
+        await site.drive()
+
+
+async def test_work_needs_as_long_as_it_has_taken_before(site: JobEngine, windows: Windows, clock: ManualClock) -> None:
+    await carry_out_runs(site, clock, [100.0, 200.0, 300.0, 400.0])
+    unknown = await site.start("b")
+    assert (await site.service.show(unknown)).needs_s == 600.0, "four nodes say too little"
+    await carry_out_runs(site, clock, [1_200.0])
+    windows.open("c", clock.now(), 19)
+    windows.open("d", clock.now(), 21)
+    job = await site.start("c", "d", limits=JobLimits(away_s=3600))
+    assert (await site.service.show(job)).needs_s == 1_200.0
+    await site.drive()
+    assert await site.ordered("c", "d") == ["d"]
+    others = [await site.start("c", mode="noop"), await site.start("c", tags=["x"])]
+    assert [(await site.service.show(other)).needs_s for other in others] == [600.0, 600.0], "that is other work"
+    declared = await site.start("c", limits=JobLimits(needs_s=5))
+    assert (await site.service.show(declared)).needs_s == 5.0
+
+
+async def test_rare_slow_nodes_do_not_count_as_usual(site: JobEngine, clock: ManualClock) -> None:
+    nodes = [f"n{number:02}" for number in range(20)]
+    await site.connect(*nodes)
+    job = await site.start(*nodes)
+    await site.drive()
+    await site.claim(job, *nodes)
+    clock.advance(30)
+    await site.renew()
+    await site.end(job, *nodes[1:])
+    clock.advance(3_000)
+    await site.connect(*nodes)
+    await site.end(job, nodes[0])
+    await site.drive()
+    assert (await site.service.show(await site.start("a"))).needs_s == 30.0

@@ -1,9 +1,9 @@
 """Claims of queued orders, and their answers.
 
 An order is a hint. A node that could begin claims it, with a number that grows with each claim of the same order, and begins only when a
-grant has answered the latest claim. A grant of an earlier claim, or of another machine's, is ignored: what it permitted may no longer be true. So after a restart of
-the daemon, and whenever a session begins, every order that was not begun is claimed again. Several orders may be claimed at a time; the
-server grants one after the other.
+grant has answered the latest claim. A grant of an earlier claim is ignored: what it permitted may no longer be true. So is that of a
+claim of another machine. After a restart of the daemon, and whenever a session begins, every order that was not begun is claimed again.
+Several orders may be claimed at a time; the server grants one after the other.
 """
 
 import sqlite3

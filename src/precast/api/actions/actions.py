@@ -36,7 +36,7 @@ _COMMAND_ERRORS = (*_CREATE_ERRORS, issues.COMMAND_NOT_SEALED, *_SIGNER_ERRORS)
 _NOT_FOUND = (issues.NO_SUCH_ACTION,)
 _CHANGE_ERRORS = (
     *(issues.NO_SUCH_ACTION, issues.WRONG_STATE, issues.ROLE_NEEDED, issues.NO_JOB, issues.UNKNOWN_CHANGE),
-    issues.APPROVED_TIMES,
+    *(issues.APPROVED_TIMES, issues.NOT_REPEATED),
     *(run_issues.NO_SUCH_RUN, run_issues.RUN_OPEN, run_issues.NOTHING_TO_REPEAT, run_issues.TOO_OFTEN),
 )
 _WAIT_QUERY = ("after_job", "wait_s")

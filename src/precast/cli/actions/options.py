@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from precast.base.setting_values import InvalidValueError, read_duration
 from precast.base.wall_time import find_zone, first_moment
 from precast.cli import issues
-from precast.cli.jobs.options import AMOUNT, TOLERANCE, check_amount, duration_s
+from precast.cli.jobs.options import AMOUNT, TOLERANCE, add_window_options, check_amount, duration_s
 from precast.wire.actions.bodies import MAX_MISSED, ActionTimes
 from precast.wire.jobs.views import JobLimits
 
@@ -106,15 +106,7 @@ def add_spread(parser: argparse.ArgumentParser, deadline: str) -> None:
     how.add_argument(
         "--deadline", metavar="TIME", default=deadline, help=f"how long it may take to end (default: {deadline})"
     )
-    how.add_argument(
-        "--needs",
-        metavar="TIME",
-        default="10m",
-        help="how long it usually takes: it begins only while a maintenance window stays open so long (default: 10m)",
-    )
-    how.add_argument(
-        "--override-window", action="store_true", help="also outside of maintenance windows; the audit log has it"
-    )
+    add_window_options(how)
 
 
 def limits_of(args: argparse.Namespace) -> JobLimits:
@@ -132,5 +124,5 @@ def limits_of(args: argparse.Namespace) -> JobLimits:
         canary=check_amount("--canary", args.canary, AMOUNT),
         per_minute=args.per_minute,
         tries=args.tries if args.away == "try" else None,
-        needs_s=duration_s(args.needs),
+        needs_s=None if args.needs is None else duration_s(args.needs),
     )

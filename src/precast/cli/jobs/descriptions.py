@@ -13,6 +13,7 @@ WAITS = {
     states.AWAY: "its node is away",
     states.TURN: "it waits for its turn",
     states.LOCK: "something else changes the node",
+    states.WINDOW: "its maintenance window is closed",
 }
 MAY_BEGIN = "it may begin"
 # A shorter duration is not printed.

@@ -39,6 +39,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _start(args: argparse.Namespace) -> int:
     if not args.words:
         raise issues.USAGE.error(problem="no command", usage="put it behind `--`: precast exec web1 -- uptime")
-    body = NewExecJob(targets_of(args), args.words, limits_of(args), args.output, args.why)
+    body = NewExecJob(targets_of(args), args.words, limits_of(args), args.output, args.why, args.override_window)
     client = connect(args)
     return follow(client, client.ask("POST", COMMANDS, JobView, body), args, COMMANDS)

@@ -47,8 +47,22 @@ def add_limits(parser: argparse.ArgumentParser, deadline: str) -> None:
         default=deadline,
         help=f"how long a node may take to end after it has begun (default: {deadline})",
     )
+    add_window_options(parser)
     add_watching(parser)
     parser.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log and for the nodes")
+
+
+def add_window_options(parser: argparse._ActionsContainer) -> None:
+    """Add the options that concern maintenance windows."""
+    parser.add_argument(
+        "--needs",
+        metavar="TIME",
+        help="how long it usually takes: it begins only while a maintenance window stays open so long "
+        "(default: as long as it took on 95 of 100 nodes before, or 10m)",
+    )
+    parser.add_argument(
+        "--override-window", action="store_true", help="also outside of maintenance windows; the audit log has it"
+    )
 
 
 def add_watching(parser: argparse.ArgumentParser) -> None:
@@ -76,6 +90,7 @@ def limits_of(args: argparse.Namespace) -> JobLimits:
         per_minute=_number("--per-minute", args.per_minute, 1_000_000),
         tries=_number("--tries", args.tries, 1_000),
         try_every_s=duration_s(args.try_every),
+        needs_s=None if args.needs is None else duration_s(args.needs),
     )
 
 

@@ -40,7 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _start(args: argparse.Namespace) -> int:
     tags = [tag for argument in args.tags for tag in argument.split(",") if tag]
-    body = NewRunJob(targets_of(args), "noop" if args.noop else "enforce", tags, limits_of(args), args.why)
+    body = NewRunJob(
+        targets_of(args), "noop" if args.noop else "enforce", tags, limits_of(args), args.why, args.override_window
+    )
     client = connect(args)
     return follow(client, client.ask("POST", RUNS, JobView, body), args, RUNS)
 

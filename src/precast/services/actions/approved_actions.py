@@ -4,15 +4,16 @@ The digest of a request covers the whole action, with its id: what people approv
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import msgspec
 
 from precast.base import digests
 from precast.services.actions.descriptions import describe_action
-from precast.services.actions.stored import ParseCron, decode_action, first_due, make_schedule
+from precast.services.actions.stored import ParseCron, decode_action, first_due, is_too_late, make_schedule
 from precast.services.approvals.approvals import Participant, Proposal, RequestBook
 from precast.store.actions import actions as store
-from precast.store.actions.actions import ActionRow, Actions
+from precast.store.actions.actions import ActionRow, Actions, ActionState, DueRow
 from precast.store.approvals.approvals import ApprovalRequest
 from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
@@ -59,10 +60,19 @@ class ApprovedActions:
         action = yield from self._actions.lock(_decode(request).action)
         if action is None or action.state != store.AWAITING_APPROVAL or _digest(action) != request.digest:
             return None
-        times = decode_action(action).new.times
-        next_at = first_due(times, make_schedule(times, self._parse_cron), self._database.clock.now())
+        times, now = decode_action(action).new.times, self._database.clock.now()
+        if times.at is not None and is_too_late(times, times.at, now):
+            return (yield from self._miss(action, times.at, now))
+        next_at = first_due(times, make_schedule(times, self._parse_cron), now)
         yield from self._actions.approve(action.id, len(approved_by), next_at)
         return f"the action {action.id} is active"
+
+    def _miss(self, action: ActionRow, due_at: datetime, now: datetime) -> Transaction[str]:
+        """End an action that was approved after its time: people have approved it for that time."""
+        message = "it was approved after its time"
+        yield from self._actions.add_due(DueRow(action.id, due_at, "", store.BY_TIME, store.MISSED, message=message))
+        yield from self._actions.set_state(action.id, ActionState(store.ENDED, None, message, now))
+        return f"the action {action.id} was due at {due_at:%Y-%m-%d %H:%M:%SZ} and does not start any more"
 
     def count_needed(self, request: ApprovalRequest) -> Transaction[int]:
         environment = yield from self._environments.find(request.environment)

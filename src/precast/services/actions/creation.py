@@ -162,7 +162,9 @@ class ActionCreation:
             assert sealed.request.sealed_until is not None, "it was just sealed"
             job = SealedJob(command.job, sealed.request.sealed_until)
             return _Sealed(msgspec.structs.replace(stored, sealed=job), sealed.seals)
-        sealed_until = last_at + MARGIN
+        # A seal does not outlive the token of the person who has ordered the command.
+        expires_at = _FOREVER if credential is None else credential.record.expires_at
+        sealed_until = min(last_at + MARGIN, expires_at)
         standing = command._replace(job=action_id, nodes=nodes if new.resolve == "now" else ())
         seals = await seal_standing(self._signer, standing, sealed_until, credential)
         body = StandingCommand(sealed_until, seals.get(""))

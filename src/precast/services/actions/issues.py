@@ -75,6 +75,12 @@ NO_OWNER = Issue(
     "an action needs the token of its owner, and a browser session has none",
     "create it with `precast action create`",
 )
+NOT_REPEATED = Issue(
+    "ACTION-016",
+    Kind.DENIED,
+    "the job of the action {action} cannot be repeated: {reason}",
+    "create an action of your own with `precast action create`",
+)
 APPROVED_TIMES = Issue(
     "ACTION-015",
     Kind.CONFLICT,

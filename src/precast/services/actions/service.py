@@ -21,6 +21,7 @@ from precast.store.actions.actions import CHANGED_PREFIX, ActionRow, Actions, Ac
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import END, AuditLog
+from precast.store.jobs.attempts import Attempts
 from precast.wire.actions import bodies
 from precast.wire.actions.bodies import ActionView
 from precast.wire.jobs.views import JobView
@@ -57,12 +58,13 @@ class ActionService:
         actions: Actions,
         views: ActionViews,
         starter: ActionStarter,
+        attempts: Attempts,
         jobs: JobControl,
         audit: AuditLog,
         parse_cron: ParseCron,
     ) -> None:
         self._database, self._actions, self._views, self._starter = database, actions, views, starter
-        self._jobs, self._audit, self._parse_cron = jobs, audit, parse_cron
+        self._attempts, self._jobs, self._audit, self._parse_cron = attempts, jobs, audit, parse_cron
         self._edits: dict[str, Callable[[ActionRow, str], Transaction[None]]] = {
             bodies.CANCEL: self._cancel,
             bodies.PAUSE: self._pause,
@@ -125,7 +127,7 @@ class ActionService:
 
         `cancel` unschedules it and cancels what is QUEUED; `abort` also ends what its job runs, and `retry` repeats the job on the nodes
         that failed: both leave the schedule as it is. Raises NotFoundError ACTION-001, ACTION-013, ConflictError ACTION-002, ACTION-012,
-        DeniedError ACTION-003, and what jobs raise.
+        DeniedError ACTION-003, ACTION-016, and what jobs raise.
         """
         if change not in bodies.CHANGES:
             raise issues.UNKNOWN_CHANGE.error(change=repr(change[:40]), changes=", ".join(bodies.CHANGES))
@@ -157,7 +159,7 @@ class ActionService:
         open_jobs = [job.id for job in (yield from self._starter.find_open_jobs(action_id))]
         jobs: list[str] = []
         if change == bodies.RETRY:
-            jobs = yield from self._find_repeatable(action_id)
+            jobs = yield from self._find_repeatable(action)
         elif change in (bodies.ABORT, bodies.CANCEL):
             jobs = open_jobs
         if change == bodies.ABORT and not jobs:
@@ -169,11 +171,16 @@ class ActionService:
         yield from self._audit.add(person.actor, f"action.{change}", action_id)
         return jobs
 
-    def _find_repeatable(self, action_id: str) -> Transaction[list[str]]:
-        dues = yield from self._actions.list_dues(action_id, DUES_SHOWN)
+    def _find_repeatable(self, action: ActionRow) -> Transaction[list[str]]:
+        """The newest job, if the owner of the action may still do this on its nodes. Raises ACTION-012, ACTION-016."""
+        dues = yield from self._actions.list_dues(action.id, DUES_SHOWN)
         newest = next((due.job for due in dues if due.job is not None), None)
         if newest is None:
-            raise issues.NO_JOB.error(action=action_id, what="started no job yet")
+            raise issues.NO_JOB.error(action=action.id, what="started no job yet")
+        names = {step.node for step in (yield from self._attempts.list_states(newest))}
+        reason = yield from self._starter.explain_no_repeat(action, sorted(names))
+        if reason is not None:
+            raise issues.NOT_REPEATED.error(action=action.id, reason=reason)
         return [newest]
 
     def _cancel(self, action: ActionRow, actor: str) -> Transaction[None]:

@@ -8,7 +8,7 @@ import msgspec
 
 from precast.services.actions.requests import JOB_KINDS, make_request
 from precast.services.actions.rights import ActionRights
-from precast.services.actions.stored import StoredAction
+from precast.services.actions.stored import StoredAction, decode_action
 from precast.services.jobs.creation import JobCreation, NewJob
 from precast.services.jobs.requests import JobRequest, StandingSeal
 from precast.services.jobs.sealed_commands import find_sealed_until
@@ -114,6 +114,11 @@ class ActionStarter:
             seals,
         )
         return DueOutcome(store.STARTED, new)
+
+    def explain_no_repeat(self, action: ActionRow, names: list[str]) -> Transaction[str | None]:
+        """Why an action may not repeat its job on some nodes: its owner may not do it any more; None if it may."""
+        environment_of = yield from self._find_environments(names)
+        return (yield from self._rights.explain_refusal(action, decode_action(action).new.work, environment_of))
 
     def apply_overlap(self, action: ActionRow, policy: str) -> Transaction[DueOutcome | None]:
         """What the policy says while an earlier job goes on; None if the action may start."""

@@ -75,6 +75,12 @@ def first_due(times: ActionTimes, schedule: Schedule, now: datetime) -> datetime
     return times.at if times.at is not None else now
 
 
+def is_too_late(times: ActionTimes, due_at: datetime, now: datetime) -> bool:
+    """Whether an action that becomes active now has missed its time, by more than its start deadline allows."""
+    within = ON_TIME if times.start_within_s is None else timedelta(seconds=times.start_within_s)
+    return now - due_at > within
+
+
 def check_times(new: NewAction, schedule: Schedule, clock: Clock) -> None:
     """Raises InputError ACTION-005."""
     times, now = new.times, clock.now()

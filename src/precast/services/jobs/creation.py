@@ -1,10 +1,23 @@
 """Creates jobs: a job is stored with the first attempts of all of its steps, in one transaction with its entry in the audit log."""
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import NamedTuple
 
+import msgspec
+
 from precast.services.jobs import issues
-from precast.services.jobs.requests import APPLY, EXEC, ONLY_TASK, RELEASE, JobRequest, assign_batches, why_away
+from precast.services.jobs.requests import (
+    APPLY,
+    EXEC,
+    ONLY_TASK,
+    RELEASE,
+    USUAL_S,
+    JobRequest,
+    assign_batches,
+    digest_work,
+    why_away,
+)
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
 from precast.store.jobs.attempts import Attempts, NewAttempt
@@ -14,6 +27,8 @@ from precast.wire.jobs import states
 
 MAX_OPEN = 100_000
 NAMES_SHOWN = 20
+# Of how many of the newest jobs with the same work, and how many attempts, durations are compared; of fewer attempts they say too little.
+JOBS_COMPARED, DURATIONS, LEAST_DURATIONS = 10, 1_000, 5
 
 
 class NewJob(NamedTuple):
@@ -37,12 +52,21 @@ class JobCreation:
 
     def create(self, new: NewJob) -> Transaction[JobRow]:
         """Create a job. Raises UnavailableError RUN-004."""
-        request = new.request
-        row = NewJobRow(new.id, new.kind, request.encode(), new.environment, new.action, new.made_by)
+        work = digest_work(new.kind, new.request)
+        request = yield from self.estimate(work, new.request)
+        row = NewJobRow(new.id, new.kind, request.encode(), new.environment, new.action, new.made_by, work)
         job = yield from self.create_empty(row, len(new.nodes))
         yield from self.add_round(new.id, 1, request, new.nodes, new.seals)
         yield from self._audit_start(new)
         return job
+
+    def estimate(self, work: str, request: JobRequest) -> Transaction[JobRequest]:
+        """The request with the time that its work needs: as declared, or within which 95 of 100 nodes have ended such work before."""
+        needs_s = request.limits.needs_s
+        if needs_s is None:
+            durations = yield from self._attempts.list_durations(work, JOBS_COMPARED, DURATIONS)
+            needs_s = find_usual_s(durations)
+        return msgspec.structs.replace(request, needs_s=needs_s)
 
     def create_empty(self, row: NewJobRow, count: int) -> Transaction[JobRow]:
         """Create a job over `count` nodes whose attempts the caller adds in the same transaction. Raises UnavailableError RUN-004."""
@@ -80,10 +104,23 @@ class JobCreation:
     def _audit_start(self, new: NewJob) -> Transaction[None]:
         names, request = new.nodes, new.request
         target = names[0] if len(names) == 1 else f"{len(names)} nodes"
-        detail = {"run": new.id, "why": request.why, "nodes": list(names[:NAMES_SHOWN]), "count": len(names)}
+        detail = {
+            "run": new.id,
+            "why": request.why,
+            "nodes": list(names[:NAMES_SHOWN]),
+            "count": len(names),
+            "overrides_window": request.overrides_window,
+        }
         if new.kind == EXEC:
             yield from self._audit.add(new.made_by, "command.run", target, argv=request.argv, **detail)
         elif new.kind in (APPLY, RELEASE):
             yield from self._audit.add(new.made_by, "run.start", target, mode=request.mode, tags=request.tags, **detail)
         else:
             yield from self._audit.add(new.made_by, f"{new.kind}.order", target, **detail)
+
+
+def find_usual_s(durations: Sequence[float]) -> float:
+    """The time within which 95 of 100 attempts have ended; the default if there were too few."""
+    if len(durations) < LEAST_DURATIONS:
+        return USUAL_S
+    return float(max(1, ceil(sorted(durations)[ceil(len(durations) * 0.95) - 1])))

@@ -4,7 +4,8 @@ In one transaction the attempt moves from QUEUED to PICKED_UP, the attempt gets 
 stream. A claim is granted when the attempt has its turn and nothing else changes the node; until then it is noted and waits. The end of an
 attempt releases the lock, and in the same transaction grants the claim on that node that has waited the longest.
 
-A node that asks again is answered again. The answer names the machine that has asked, so a copy of it cannot begin by it. A node whose claim comes too late, or whose attempt another machine has picked up, is refused.
+A node that asks again is answered again. The answer names the machine that has asked, so a copy of it cannot begin by it. A node whose
+claim comes too late, or whose attempt another machine has picked up, is refused.
 """
 
 from precast.base.clock import Clock

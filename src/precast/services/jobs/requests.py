@@ -5,6 +5,7 @@ from math import ceil
 
 import msgspec
 
+from precast.base import digests
 from precast.services.jobs import issues
 from precast.services.jobs.driving.job_net import NetLimits
 from precast.store.jobs.jobs import JobRow
@@ -19,6 +20,8 @@ PLAN = "plan"
 ONLY_TASK = 1
 # A node ends a command that takes too long, and needs this time to report it.
 EXEC_GRACE_S = 30.0
+# How long work takes of which nothing is known.
+USUAL_S = 600.0
 
 
 class StandingSeal(msgspec.Struct, frozen=True):
@@ -46,6 +49,7 @@ class JobRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     # Attempts that no node has picked up until then expire.
     until: datetime | None = None
     overrides_window: bool = False
+    needs_s: float = USUAL_S  # declared, or as long as it has taken before
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self)
@@ -72,7 +76,8 @@ def request_job(limits: JobLimits, count: int, why: str) -> JobRequest:
 
 def request_run(body: NewRunJob, count: int) -> JobRequest:
     """The request of a run over `count` nodes."""
-    return msgspec.structs.replace(request_job(body.limits, count, body.why), mode=body.mode, tags=body.tags)
+    request = request_job(body.limits, count, body.why)
+    return msgspec.structs.replace(request, mode=body.mode, tags=body.tags, overrides_window=body.overrides_window)
 
 
 def request_command(body: NewExecJob, count: int) -> JobRequest:
@@ -84,7 +89,14 @@ def request_command(body: NewExecJob, count: int) -> JobRequest:
     if not body.argv[0]:
         raise issues.BAD_ARGUMENT.error(number=0, reason="it is empty")
     request = request_job(body.limits, count, body.why)
-    return msgspec.structs.replace(request, argv=body.argv, output_bytes=body.output_bytes)
+    return msgspec.structs.replace(
+        request, argv=body.argv, output_bytes=body.output_bytes, overrides_window=body.overrides_window
+    )
+
+
+def digest_work(kind: str, request: JobRequest, name: str = "") -> str:
+    """What jobs have in common whose nodes do the same: how long they took says how long the next one takes."""
+    return digests.of_value([kind, name, request.mode, request.tags, request.argv])
 
 
 def explain(request: JobRequest, made_by: str) -> str:

@@ -6,15 +6,17 @@ sees jobs of these; a job whose nodes are of several environments belongs to non
 
 from collections.abc import Sequence
 
+from precast.base.errors import PrecastError
 from precast.base.ids import Ids
 from precast.services import texts
 from precast.services.identity.signer.messages import Credential
 from precast.services.jobs import issues
 from precast.services.jobs.creation import JobCreation, NewJob
+from precast.services.jobs.driving.job_windows import JobWindows, Openings
 from precast.services.jobs.node_environments import require_environments
 from precast.services.jobs.requests import APPLY, EXEC, PLAN, decode_request, request_command, request_run
 from precast.services.jobs.sealed_commands import CommandSigner, NewCommand, SealedRequest, seal_command
-from precast.services.jobs.views import view_job, view_output, view_step, view_wait
+from precast.services.jobs.views import view_job, view_output, view_step, view_wait, view_window
 from precast.services.query.targets import ResolvedTargets, TargetService
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
@@ -53,9 +55,10 @@ class JobService:
         audit: AuditLog,
         ids: Ids,
         signer: CommandSigner,
+        windows: Openings,
     ) -> None:
         self._database, self._jobs, self._attempts, self._locks = database, jobs, attempts, locks
-        self._creation = creation
+        self._creation, self._windows = creation, windows
         self._targets, self._audit, self._ids, self._signer = targets, audit, ids, signer
 
     # Starting
@@ -194,8 +197,26 @@ class JobService:
 
     async def steps(self, job_id: str, after: str, environments: Sequence[str] = ()) -> list[StepView]:
         """A page of the nodes of a job, by name. Raises NotFoundError RUN-001."""
-        await self.show(job_id, None, environments)
-        return await self._database.read(self._list_steps, job_id, after if is_name(after) else "")
+        job, steps = await self._database.read(self._list_steps, job_id, after if is_name(after) else "", environments)
+        return await self._explain_windows(job, steps)
+
+    async def _explain_windows(self, job: JobRow, steps: list[StepView]) -> list[StepView]:
+        """Say of steps that wait for a window that they do."""
+        waiting = [step.node for step in steps if step.reason == states.TURN]
+        if not waiting:
+            return steps
+        windows = JobWindows(self._windows, self._database.clock, job, decode_request(job), waiting)
+        try:
+            await windows.refresh()
+        except PrecastError:
+            return steps  # the driver logs why windows cannot be evaluated; their steps wait
+        closed = windows.find_closed()
+        return [
+            view_window(step, windows.find_start(step.node))
+            if step.reason == states.TURN and step.node in closed
+            else step
+            for step in steps
+        ]
 
     async def changes(
         self,
@@ -245,14 +266,16 @@ class JobService:
             views.append((yield from self._view(job)))  # noqa: PERF401 - a comprehension cannot yield
         return views
 
-    def _list_steps(self, job_id: str, after: str) -> Transaction[list[StepView]]:
+    def _list_steps(
+        self, job_id: str, after: str, environments: Sequence[str]
+    ) -> Transaction[tuple[JobRow, list[StepView]]]:
         """A page of steps; one that waits for its node's lock says who has it."""
-        job = yield from self._find(job_id, None, ())
+        job = yield from self._find(job_id, None, environments)
         steps = yield from self._attempts.list_steps(job_id, after, MAX_TASK, CHANGES)
         views = [view_step(step, with_output=job.kind != PLAN) for step in steps]
         waiting = [view.node for view in views if view.reason == states.LOCK]
         holders = (yield from self._locks.find_holders(waiting)) if waiting else {}
-        return [view_wait(view, holders.get(view.node)) for view in views]
+        return job, [view_wait(view, holders.get(view.node)) for view in views]
 
     def _list_changes(
         self, job_id: str, after: int, kind: str | None, with_output: bool, environments: Sequence[str]

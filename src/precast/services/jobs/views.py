@@ -1,6 +1,7 @@
 """Jobs and their steps as people see them."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
 import msgspec
 
@@ -41,6 +42,8 @@ def view_job(job: JobRow, counts: Mapping[tuple[str, str], int]) -> JobView:
         tags=request.tags,
         argv=request.argv,
         why=request.why,
+        needs_s=request.needs_s,
+        overrides_window=request.overrides_window,
     )
 
 
@@ -87,6 +90,13 @@ def view_wait(step: StepView, holder: LockHolder | None) -> StepView:
         return step
     message = f"it waits for the job {holder.key.job}, which has been changing the node since {holder.since:%Y-%m-%d %H:%M:%SZ}"
     return msgspec.structs.replace(step, message=message)
+
+
+def view_window(step: StepView, opens_at: datetime | None) -> StepView:
+    """A step that waits for a maintenance window, with the time at which it may begin, if that is known."""
+    when = "" if opens_at is None else f", and it may begin at {opens_at:%Y-%m-%d %H:%M:%SZ}"
+    message = f"its maintenance window is closed, or closes too soon{when}"
+    return msgspec.structs.replace(step, reason=states.WINDOW, message=message)
 
 
 def view_output(output: OutputRow) -> OutputView:

@@ -17,7 +17,7 @@ from precast.services.approvals.approvals import Participant
 from precast.services.identity import roles
 from precast.services.identity.signer.messages import Credential
 from precast.services.jobs.creation import JobCreation
-from precast.services.jobs.requests import EXEC_GRACE_S, PLAN, JobRequest, resolve_amount
+from precast.services.jobs.requests import EXEC_GRACE_S, PLAN, JobRequest, digest_work, resolve_amount
 from precast.services.jobs.sealed_commands import CommandSigner
 from precast.services.plans import issues
 from precast.services.plans.pinned import PinnedPlan
@@ -120,7 +120,9 @@ class PlanStarter:
         self, job: str, request: JobRequest, prepared: PreparedPlan, sealed: SealedPrograms, actor: str
     ) -> Transaction[None]:
         pinned, stores = prepared.pinned, self._stores
-        row = NewJobRow(job, PLAN, request.encode(), pinned.environment, None, actor)
+        work = digest_work(PLAN, request, pinned.plan.name)
+        request = yield from stores.creation.estimate(work, request)
+        row = NewJobRow(job, PLAN, request.encode(), pinned.environment, None, actor, work)
         yield from stores.creation.create_empty(row, len(pinned.nodes))
         yield from self.pin(job, prepared)
         yield from self.add_round(job, 1, request, pinned, prepared.instances, sealed)

@@ -214,6 +214,16 @@ class Attempts:
         rows = yield queries.SKIPPED_BY_MESSAGE(job=job, reason=reason)
         return {message or "": count for message, count in rows}
 
+    def list_durations(self, work: str, jobs: int, limit: int) -> Transaction[list[float]]:
+        """How many seconds the nodes of the newest jobs with this work have taken, where they succeeded."""
+        found: list[float] = []
+        for (job,) in (yield queries.OF_WORK(work=work, limit=jobs)):
+            rows = yield queries.DURATIONS(job=job, limit=limit - len(found))
+            found += [(ended - picked) / 1e6 for picked, ended in rows]
+            if len(found) >= limit:
+                break
+        return found
+
     def find_step(self, job: str, task: int, node: str) -> Transaction[AttemptRow | None]:
         """The newest attempt of a step."""
         rows = yield queries.STEP(job=job, task=task, node=node)

@@ -55,6 +55,7 @@ class NewJobRow(NamedTuple):
     environment: str | None
     action: str | None
     made_by: str
+    work: str = ""  # the same for jobs whose nodes do the same
 
 
 class JobClaim(NamedTuple):
@@ -84,6 +85,7 @@ class Jobs:
             body=new.body,
             environment=new.environment,
             action=new.action,
+            work=new.work,
             actor=new.made_by,
             now=self._now(),
             count=count,

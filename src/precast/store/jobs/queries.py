@@ -20,8 +20,8 @@ _OF_INPUT = (
 MAKE = Query(
     "jobs.make",
     """
-    INSERT INTO job (id, kind, body, environment, action, made_by, made_at, state, nodes, round, changes, fence, wake_at)
-    VALUES (:job, :kind, :body, :environment, :action, :actor, :now, 'going', :count, 1, 0, 0, 0)
+    INSERT INTO job (id, kind, body, environment, action, work, made_by, made_at, state, nodes, round, changes, fence, wake_at)
+    VALUES (:job, :kind, :body, :environment, :action, :work, :actor, :now, 'going', :count, 1, 0, 0, 0)
     """,
 )
 SHOW = Query(
@@ -81,6 +81,7 @@ OPEN_OF_ACTION = Query(
     FROM job WHERE action = :action AND ended_at IS NULL ORDER BY id DESC
     """,
 )
+OF_WORK = Query("jobs.of_work", "SELECT id FROM job WHERE work = :work ORDER BY id DESC LIMIT :limit")
 COUNT_OPEN = Query("jobs.count_open", "SELECT count(*) FROM job WHERE ended_at IS NULL")
 OWN = Query(
     "jobs.own",
@@ -207,6 +208,13 @@ SKIPPED_BY_MESSAGE = Query(
     """
     SELECT message, count(*) FROM attempt
     WHERE job = :job AND is_newest = 1 AND state = 'SKIPPED' AND reason = :reason GROUP BY message
+    """,
+)
+DURATIONS = Query(
+    "jobs.durations",
+    """
+    SELECT picked_at, ended_at FROM attempt
+    WHERE job = :job AND state = 'COMPLETED' AND picked_at IS NOT NULL ORDER BY task, node, n LIMIT :limit
     """,
 )
 STEP = Query(

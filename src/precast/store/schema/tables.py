@@ -260,6 +260,7 @@ TABLES: tuple[Table, ...] = (
                 "body",
                 "environment",
                 "action",
+                "work",
                 "made_by",
                 "made_at",
                 "state",

@@ -29,7 +29,7 @@ AWAY, HALTED, NOT_RELEASED = "away", "halted", "not-released"
 # Of tasks of plans: its condition is false, it was not chosen, it has nothing to do, what it waits for has failed.
 CONDITION, NOT_CHOSEN, NO_WORK, DEP_FAILED = "condition", "not-chosen", "no-work", "dep-failed"
 # Why an attempt is QUEUED, besides AWAY. Computed for views, and not stored. None: it may begin, and its node has not claimed it yet.
-TURN, LOCK = "turn", "lock"
+TURN, LOCK, WINDOW = "turn", "lock", "window"
 
 # States of jobs. Those in the second line are final.
 GOING, STOPPING, HALTING, ABORTING = "going", "stopping", "halting", "aborting"

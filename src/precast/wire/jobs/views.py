@@ -29,7 +29,8 @@ class JobLimits(msgspec.Struct, frozen=True):
     per_minute: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None  # how many nodes may begin in a minute
     tries: Annotated[int, msgspec.Meta(ge=1, le=1_000)] | None = None  # how often to look for a disconnected node
     try_every_s: Seconds = 60.0
-    needs_s: Seconds = 600.0  # how long it usually takes: it begins only while a window stays open for that long
+    # How long it usually takes: it begins only while a window stays open for that long. None: as long as it has taken before.
+    needs_s: Seconds | None = None
 
 
 class NewRunJob(msgspec.Struct, frozen=True):
@@ -40,6 +41,7 @@ class NewRunJob(msgspec.Struct, frozen=True):
     tags: Annotated[list[Annotated[str, msgspec.Meta(max_length=200)]], msgspec.Meta(max_length=100)] = []
     limits: JobLimits = JobLimits()
     why: str = ""
+    overrides_window: bool = False
 
 
 class NewExecJob(msgspec.Struct, frozen=True):
@@ -50,6 +52,7 @@ class NewExecJob(msgspec.Struct, frozen=True):
     limits: JobLimits = JobLimits(take_s=60.0)
     output_bytes: Annotated[int, msgspec.Meta(ge=0, le=1_048_576)] = 65_536
     why: str = ""
+    overrides_window: bool = False
 
 
 class StepResult(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -123,6 +126,8 @@ class JobView(msgspec.Struct, frozen=True):
     tags: list[str] = []
     argv: list[str] = []
     why: str = ""
+    needs_s: float = 0.0  # how long a window must stay open for it to begin
+    overrides_window: bool = False
 
     @property
     def is_over(self) -> bool:

@@ -38,7 +38,7 @@ class JobWindows:
 
     def __init__(self, service: Openings, clock: Clock, job: JobRow, request: JobRequest, nodes: Sequence[str]) -> None:
         self._service, self._clock, self._nodes = service, clock, list(nodes)
-        self._needs_s, self._is_overridden = request.limits.needs_s, request.overrides_window
+        self._needs_s, self._is_overridden = request.needs_s, request.overrides_window
         applied: ActionClass = "run-enforce" if request.mode == "enforce" else "run-noop"
         # A plan whose tasks were sealed runs commands.
         planned: ActionClass = "command" if job.kind == requests.PLAN and request.sealed_until else applied
@@ -64,6 +64,10 @@ class JobWindows:
             if id(opening) not in may:
                 may[id(opening)] = find_start(opening.intervals, now, self._needs_s) == now
         return {node for node, opening in self._openings.items() if not may[id(opening)]}
+
+    def find_start(self, node: str) -> datetime | None:
+        """When something may begin on a node that has windows; None if that is later than they were asked for."""
+        return find_start(self._openings[node].intervals, self._clock.now(), self._needs_s)
 
     def find_aborted(self) -> set[str]:
         """The nodes whose windows are closed, and on which what was begun must end."""

@@ -8,6 +8,7 @@ TABLES = (
         body        {bytes} NOT NULL,        -- JSON: what is ordered, and the limits
         environment TEXT,                    -- NULL if its nodes are of several
         action      TEXT,                    -- the action that has started it
+        work        TEXT NOT NULL,           -- a digest that jobs share whose nodes do the same
         made_by     TEXT NOT NULL,
         made_at     {int} NOT NULL,
         state       TEXT NOT NULL,           -- going, stopping, halting, aborting; then done, stopped, halted, aborted
@@ -96,6 +97,7 @@ TABLES = (
     "CREATE INDEX job_over ON job (ended_at, id) WHERE ended_at IS NOT NULL",
     "CREATE INDEX job_kind ON job (kind, id)",
     "CREATE INDEX job_environment ON job (environment, id)",
+    "CREATE INDEX job_work ON job (work, id)",
     "CREATE INDEX job_action ON job (action, id) WHERE action IS NOT NULL",
     "CREATE INDEX attempt_due ON attempt (job, due_at) WHERE due_at IS NOT NULL",
     "CREATE INDEX attempt_number ON attempt (job, number)",

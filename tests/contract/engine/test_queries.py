@@ -39,7 +39,7 @@ TEXTS = {
     *("path", "value", "old_version", "old_digest", "told", "source_map"),
     *("token", "subject", "requested_by", "outcome", "required", "signers", "gpg_keys", "signer", "signing_key"),
     *("type", "title_key", "value_key", "resource", "catalog", "after_id", "after_type", "after_catalog"),
-    *("run", "job", "state", "message", "report", "result", "late", "action", "for_job", "for_node"),
+    *("run", "job", "state", "message", "report", "result", "late", "action", "work", "for_job", "for_node"),
     *("server", "instance", "attempts", "machine", "machine_id", "address", "boot_id", "agent", "prefix"),
     *("targets", "point", "approved", "versions", "zone", "at_close", "phase", "plan", "title"),
     *("request_id", "job_id", "event", "cause"),

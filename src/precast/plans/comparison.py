@@ -4,7 +4,7 @@ The comparison is of the versions over the same nodes, before anything runs. Whe
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -75,14 +75,18 @@ class PlanComparison(msgspec.Struct, frozen=True):
 
 def compare_plans(old: Plan, new: Plan, nodes: Sequence[PlanNode]) -> PlanComparison:
     """The differences over these nodes. Raises what `expand` raises, for either version."""
-    old_expansion, new_expansion = expand(old, nodes), expand(new, nodes)
-    old_nodes, new_nodes = _nodes_by_task(old_expansion), _nodes_by_task(new_expansion)
-    order, reordered = compare_orders(old_expansion, new_expansion)
-    tasks = _compare_all(old.tasks, new.tasks, old_nodes, new_nodes)
+    return compare_expansions(expand(old, nodes), expand(new, nodes))
+
+
+def compare_expansions(old: Expansion, new: Expansion, removed: Collection[str] = ()) -> PlanComparison:
+    """The differences between two versions, each over its nodes. `removed` are tasks of the new one that only keep their numbers."""
+    kept = tuple(task for task in new.plan.tasks if task.id not in removed)
+    order, reordered = compare_orders(old, new, removed)
+    tasks = _compare_all(old.plan.tasks, kept, _nodes_by_task(old), _nodes_by_task(new))
     return PlanComparison(
         tasks,
-        _compare_all(old.groups, new.groups, _nodes_by_group(old_expansion), _nodes_by_group(new_expansion)),
-        _compare_mappings("", old.parameters, new.parameters),
+        _compare_all(old.plan.groups, new.plan.groups, _nodes_by_group(old), _nodes_by_group(new)),
+        _compare_mappings("", old.plan.parameters, new.plan.parameters),
         order,
         _list_nodes(tasks, reordered),
     )

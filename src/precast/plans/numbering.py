@@ -19,5 +19,11 @@ def keep_numbers(plan: Plan, before: Sequence[PlanTask]) -> Plan:
     return msgspec.structs.replace(plan, tasks=(*kept, *tasks.values()))
 
 
+def find_removed(plan: Plan, before: Sequence[PlanTask]) -> set[str]:
+    """The ids of the tasks that the plan no longer has; not of those that were removed earlier, and only keep their numbers."""
+    ids = {task.id for task in plan.tasks}
+    return {task.id for task in before if task.id not in ids and task != _remove(task)}
+
+
 def _remove(task: PlanTask) -> PlanTask:
     return PlanTask(task.id, "skipped", task.at)

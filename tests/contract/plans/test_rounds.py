@@ -108,6 +108,26 @@ async def test_preview_of_a_rebase_shows_what_tasks_do_otherwise(
     assert [(change.task, change.change) for change in view.changes] == expected
 
 
+async def test_preview_of_a_rebase_compares_with_the_version_that_the_run_has_now(site: PlanEngine) -> None:
+    def version(text: str) -> PlanSource:
+        return PlanSource("test", [PlanFile("test.yaml", text)])
+
+    one, two = f"- {{id: one, {LOOK}}}\n", f"- {{id: two, {LOOK}, timeout: 5}}\n"
+    run = await site.start_plan(one, "a")
+    await site.play(run, "a", failing=["one"])
+    rebased = await site.plans.rebasing.rebase(run, version(two), OPERATOR)
+    assert rebased.comparison is not None
+    changes = [(task["id"], task["change"]) for task in rebased.comparison["tasks"]]
+    assert changes == [("two", "added"), ("one", "removed")]
+    await site.drive()
+    await site.play(run, "a", failing=["two"])
+    # What the run no longer has keeps its number in it; it is not shown again. What changes only how a task runs is.
+    view = await site.plans.rebasing.preview(run, version(two.replace("5", "6")), OPERATOR)
+    assert (view.changes, view.comparison is not None) == ([], True)
+    (task,) = (view.comparison or {})["tasks"]
+    assert (task["id"], [field["field"] for field in task["fields"]]) == ("two", ["timeout"])
+
+
 WITH_PARAMETERS = f"""
 parameters: {{kept: {{default: 1}}, own: {{default: 1}}, old: {{default: 1}}}}
 tasks: [{{id: one, {LOOK}}}]

@@ -59,6 +59,11 @@ class PlanFleet:
         run = self.read("plan", "start", self.write(text), "--nodes", nodes, "--detach", *words)["run"]
         return str(run["run"]["id"])
 
+    def deploy(self, name: str, text: str) -> None:
+        """Change a file of the environment, and make that version current."""
+        (self.fleet.code / name).write_text(text)
+        self.site.run("env", "deploy", "production", "--from", str(self.fleet.code))
+
     def instances(self, run: str) -> dict[str, Any]:
         answer = self.read("plan", "status", run)
         return {f"{instance['task']} on {instance['node']}": instance for instance in answer["instances"]}

@@ -104,7 +104,14 @@ def test_rebase_shows_what_changes_and_repeats_only_that(plans: PlanFleet, tmp_p
     run = plans.start(plan("false"), nodes="web1", code=4)["run"]["id"]
     corrected = plans.write(plan(f"echo second >> {tmp_path}/log"))
     preview = plans.command("plan", "resume", run, "--rebase", corrected, "--preview")
-    assert preview == "changed   second on web1\n"
+    assert preview.splitlines() == [
+        f"~ task second on web1, {corrected}:3",
+        f'    parameters.cmd: "false" → "echo second >> {tmp_path}/log"',
+        "nodes affected:",
+        "    web1: ~ second",
+        "what tasks do on nodes:",
+        "    changed second on web1",
+    ]
     assert plans.states(run)["second on web1"] == "failed"
     rebased = plans.read("plan", "resume", run, "--rebase", corrected)["run"]
     assert (rebased["counts"], (tmp_path / "log").read_text()) == ({"successful": 2}, "first\nsecond\n")

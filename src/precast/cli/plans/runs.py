@@ -17,6 +17,7 @@ from precast.cli.jobs.options import AMOUNT, add_wait, add_watching, check_amoun
 from precast.cli.plans.choices import add_choices, read_choices
 from precast.cli.plans.plan_files import SUFFIXES, name_plan, read_parameter, read_plan_files
 from precast.cli.plans.problems import show_check
+from precast.cli.plans.rebase import describe_rebase
 from precast.cli.plans.run_progress import describe_approval, describe_counts, describe_failure
 from precast.cli.plans.run_watch import EXITS, PLANS, follow
 from precast.cli.query.targets import words_of
@@ -232,13 +233,11 @@ def _resume(args: argparse.Namespace) -> int:
     path = f"{PLANS}/{segment(args.id)}/resume"
     view = client.ask("POST", path, ResumeView, body)
     if not args.json:
-        for change in view.changes:
-            print(f"{change.change:<8}  {change.task} on {', '.join(change.nodes)}")
+        for line in describe_rebase(view) if source is not None else ():
+            print(visible(line))
     if args.preview:
         if args.json:
             print_json(msgspec.to_builtins(view))
-        elif not view.changes:
-            print("the rebase changes no task")
         return 0
     return follow(client, view.run, args, first_round=view.run.run.round)
 

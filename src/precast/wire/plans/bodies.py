@@ -217,18 +217,19 @@ class RetryBody(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RebaseChange(msgspec.Struct, frozen=True):
-    """How a task changes by a rebase."""
+    """How what a task does on nodes changes by a rebase. `catalog`: it applies or tests another version of a catalog."""
 
     task: str
-    change: Literal["added", "removed", "changed"]
+    change: Literal["added", "removed", "changed", "catalog"]
     nodes: list[str]
 
 
 class ResumeView(msgspec.Struct, frozen=True):
-    """The run after a resume or before it, and what a rebase changes."""
+    """The run after a resume or before it, and what a rebase changes: on nodes, and in the plan, as `precast plan diff --json` shows it."""
 
     run: PlanRunView
     changes: list[RebaseChange] = []
+    comparison: dict[str, Any] | None = None
 
 
 class ApproveBody(msgspec.Struct, frozen=True):

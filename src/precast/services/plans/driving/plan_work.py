@@ -25,7 +25,7 @@ from precast.services.plans.driving.instance_net import InstanceNet, number_task
 from precast.services.plans.driving.task_inputs import TaskInputs
 from precast.services.plans.order_sizes import MAX_ORDER_BYTES, measure_order
 from precast.services.plans.pinned import PinnedPlan, decode_pinned
-from precast.services.plans.preparing.catalogs import list_catalog_works
+from precast.services.plans.preparing.catalogs import find_versions
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.jobs.attempts import AttemptKey, Attempts, Ending, StepState
@@ -35,7 +35,7 @@ from precast.store.plans.task_content import TaskContents
 from precast.wire.jobs import orders, states
 from precast.wire.jobs.order_ids import make_order_id
 from precast.wire.jobs.orders import TaskOrder
-from precast.wire.jobs.programs import CopyWork, ManifestWork, TaskProgram, parse_program
+from precast.wire.jobs.programs import CopyWork, parse_program
 
 # A run of so many tasks on nodes is left out of garbage collection.
 MANY = 5_000
@@ -160,7 +160,7 @@ class PlanWork:
             task.timeout_s,
             self._request.output_bytes,
             msgspec.json.encode(inputs).decode(),
-            _find_catalogs(program, self._pinned.catalogs.get(key.node, {})),
+            find_versions(program, self._pinned.catalogs.get(key.node, {})),
             explain(self._request, job.made_by),
         )
         if (size := measure_order(order)) > MAX_ORDER_BYTES:
@@ -181,9 +181,3 @@ class PlanWork:
 
     def _task(self, number: int) -> PlanTask:
         return self._tasks[number - 1]
-
-
-def _find_catalogs(program: TaskProgram, pinned: dict[str, str]) -> dict[str, str]:
-    """The versions of the catalogs that a program applies or tests, by entry point."""
-    entries = {work.entry if isinstance(work, ManifestWork) else "" for work in list_catalog_works(program)}
-    return {entry: pinned[entry] for entry in sorted(entries) if entry in pinned}

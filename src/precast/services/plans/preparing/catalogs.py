@@ -166,6 +166,12 @@ def list_catalog_works(program: TaskProgram) -> list[CatalogWork | ManifestWork]
     return [work for work in works if isinstance(work, CatalogWork | ManifestWork)]
 
 
+def find_versions(program: TaskProgram, pinned: Mapping[str, str]) -> dict[str, str]:
+    """The versions of the catalogs that a program applies or tests, by entry point, of those that are pinned for its node."""
+    entries = {work.entry if isinstance(work, ManifestWork) else "" for work in list_catalog_works(program)}
+    return {entry: pinned[entry] for entry in sorted(entries) if entry in pinned}
+
+
 def _find_served(nodes: Sequence[str]) -> Transaction[dict[str, str]]:
     found = yield from SERVED_LOOKUP.find_each(nodes)
     return {release.node: release.digest for release in found if release is not None}

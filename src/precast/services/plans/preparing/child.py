@@ -16,17 +16,18 @@ from precast.base.confinement.confine import Confinement, Level
 from precast.base.errors import PrecastError
 from precast.plans.checks import check_expansion
 from precast.plans.collection import add_collections
+from precast.plans.comparison import PlanComparison, compare_expansions
 from precast.plans.expansion import expand
 from precast.plans.loading.documents import PlanText
 from precast.plans.loading.loader import load_plan
 from precast.plans.model import SYNC_NODE, Expansion, Plan, PlanProblem
-from precast.plans.numbering import keep_numbers
+from precast.plans.numbering import find_removed, keep_numbers
 from precast.plans.parameters import check_parameters
 from precast.plans.subsets import choose_instances, subset_of
 from precast.plans.views.problem_view import problem_of
 from precast.services.plans.pinned import SkippedTask
 from precast.services.plans.preparing.gates import find_gates
-from precast.services.plans.preparing.messages import PlanningAnswer, PlanningRequest, SourceText
+from precast.services.plans.preparing.messages import EarlierPlan, PlanningAnswer, PlanningRequest, SourceText
 from precast.wire.jobs import states
 from precast.wire.plans.bodies import SubsetBody
 
@@ -40,7 +41,7 @@ def answer(request: PlanningRequest) -> PlanningAnswer:
     if loaded.plan is None or loaded.errors:
         return PlanningAnswer(loaded.plan, loaded.errors, loaded.warnings)
     try:
-        return _expand(request, keep_numbers(add_collections(loaded.plan), request.before), loaded.warnings)
+        return _expand(request, add_collections(loaded.plan), loaded.warnings)
     except PrecastError as error:
         return PlanningAnswer(loaded.plan, [problem_of(error)], loaded.warnings)
 
@@ -54,9 +55,11 @@ def _texts(texts: Sequence[SourceText]) -> list[PlanText]:
     return [PlanText(text.path, text.text, text.layer) for text in texts]
 
 
-def _expand(request: PlanningRequest, plan: Plan, warnings: list[PlanProblem]) -> PlanningAnswer:
-    inherited = {name: value for name, value in request.inherited.items() if name in plan.parameters}
-    given = {**inherited, **request.given}
+def _expand(request: PlanningRequest, complete: Plan, warnings: list[PlanProblem]) -> PlanningAnswer:
+    before = request.before
+    plan = complete if before is None else keep_numbers(complete, before.plan.tasks)
+    earlier = {} if before is None else before.given
+    given = {**{name: value for name, value in earlier.items() if name in plan.parameters}, **request.given}
     parameters = check_parameters(plan, given)
     if request.computed is None and any(task.computed for task in plan.tasks):
         return PlanningAnswer(plan, [], warnings, parameters, given, is_expanded=False)
@@ -78,7 +81,13 @@ def _expand(request: PlanningRequest, plan: Plan, warnings: list[PlanProblem]) -
         _find_not_chosen(expansion, request.subset),
         sum(map(len, placed)),
         find_gates(expansion),
+        comparison=None if before is None else _compare(before, complete, expansion),
     )
+
+
+def _compare(before: EarlierPlan, complete: Plan, expansion: Expansion) -> PlanComparison:
+    removed = find_removed(complete, before.plan.tasks)
+    return compare_expansions(expand(before.plan, before.nodes, before.computed), expansion, removed)
 
 
 def _find_not_chosen(expansion: Expansion, body: SubsetBody) -> list[SkippedTask]:

@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from precast.plans.model import ComputedResult, Plan, PlanNode, PlanProblem, PlanTask
+from precast.plans.comparison import PlanComparison
+from precast.plans.model import ComputedResult, Plan, PlanNode, PlanProblem
 from precast.services.plans.pinned import GateNeed, SkippedTask
 from precast.wire.plans.bodies import SubsetBody
 
@@ -17,6 +18,15 @@ class SourceText(msgspec.Struct, frozen=True):
     layer: int = 0
 
 
+class EarlierPlan(msgspec.Struct, frozen=True):
+    """The version of a plan that a run has pinned, over the nodes as they were then."""
+
+    plan: Plan
+    nodes: list[PlanNode]
+    computed: list[ComputedResult]
+    given: dict[str, Any]  # values of its parameters: another version inherits those that it still has
+
+
 class PlanningRequest(msgspec.Struct, frozen=True):
     """A plan over nodes. `others` are the plans that it may include, by name."""
 
@@ -26,13 +36,10 @@ class PlanningRequest(msgspec.Struct, frozen=True):
     given: dict[str, Any]
     subset: SubsetBody
     others: dict[str, list[SourceText]] = {}
-    before: list[PlanTask] = []  # the tasks whose numbers the plan's tasks keep, by their ids
+    before: EarlierPlan | None = None  # whose numbers the plan's tasks keep, by their ids
     computed: list[ComputedResult] | None = (
         None  # what its expressions give as dependencies; None if that is not known yet
     )
-    inherited: dict[
-        str, Any
-    ] = {}  # values that an earlier version of the plan was given: for parameters that it still has
 
 
 class PlanningAnswer(msgspec.Struct, frozen=True):
@@ -51,3 +58,4 @@ class PlanningAnswer(msgspec.Struct, frozen=True):
     instances: int = 0
     gates: dict[int, list[GateNeed]] = {}
     is_expanded: bool = True
+    comparison: PlanComparison | None = None  # with the version before

@@ -1,7 +1,7 @@
 """Prepares a run: everything that it will pin, with all that is wrong about it.
 
-A check prepares in the same way as a start, so what a check finds sound starts. Only a start waits for catalogs of entry points, which the
-compiler service compiles ahead.
+A check prepares in the same way as a start, so what a check finds sound starts. Only a start, and a rebase with its preview, waits for
+catalogs of entry points, which the compiler service compiles ahead.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import msgspec
 from precast.base import digests
 from precast.base.confinement.confine import Level
 from precast.plans.collection import find_collections
+from precast.plans.comparison import PlanComparison
 from precast.plans.model import ComputedResult, InstanceKey, Plan, PlanNode, PlanProblem
 from precast.plans.views.problem_view import view_problem
 from precast.services import texts
@@ -23,7 +24,7 @@ from precast.services.jobs.node_environments import require_environments
 from precast.services.plans import issues
 from precast.services.plans.pinned import PinnedPlan, SkippedTask
 from precast.services.plans.preparing.catalogs import CatalogPins
-from precast.services.plans.preparing.messages import PlanningAnswer, PlanningRequest
+from precast.services.plans.preparing.messages import EarlierPlan, PlanningAnswer, PlanningRequest
 from precast.services.plans.preparing.node_data import NodesOfPlan, PlanNodes
 from precast.services.plans.preparing.planning import plan_in_child
 from precast.services.plans.preparing.programs import RunValues, build_programs
@@ -57,6 +58,7 @@ class PreparedPlan(NamedTuple):
     data: Mapping[str, bytes] = {}
     executables: Sequence[str] = ()  # the digests of files of the environment that nodes fetch
     collecting: Sequence[int] = ()  # the tasks whose nodes send files
+    comparison: PlanComparison | None = None  # with the version that was pinned before
 
 
 class RunNodes(NamedTuple):
@@ -100,8 +102,7 @@ class PlanPreparation:
             dict(request.parameters),
             request.subset,
             files.others,
-            [] if before is None else list(before.plan.tasks),
-            inherited={} if before is None else before.given,
+            None if before is None else EarlierPlan(before.plan, before.nodes, before.computed, before.given),
         )
         answer = await self._plan(planning)
         computed: list[ComputedResult] = []
@@ -113,7 +114,8 @@ class PlanPreparation:
         if answer.plan is None or answer.errors:
             return _refuse(request, answer, place)
         prepared = await self._complete(request, answer, answer.plan, place, files, found, is_start=is_start)
-        return prepared._replace(pinned=msgspec.structs.replace(prepared.pinned, computed=computed))
+        pinned = msgspec.structs.replace(prepared.pinned, computed=computed)
+        return prepared._replace(pinned=pinned, comparison=answer.comparison)
 
     async def _plan(self, planning: PlanningRequest) -> PlanningAnswer:
         async with self._turns:

@@ -1,4 +1,4 @@
-"""Errors of an expansion: what would keep a run of it from its end. Its warnings are found while it is made (`Expansion.warnings`).
+"""Errors of an expansion: what would keep a run of it from its end. Most warnings are found while it is made (`Expansion.warnings`).
 
 That a run never gets stuck needs no search. (1) Every instance waits only for earlier ones: this module checks each arc. (2) A turn takes
 its node and its slot together when it starts and gives them back when it ends, whatever the outcome, so nothing holds one while it waits
@@ -12,6 +12,8 @@ search for deadlocks of `net.analysis`.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
+
 from precast.plans import issues
 from precast.plans.expanding.dependencies import SELF
 from precast.plans.expanding.problems import make_problem
@@ -20,12 +22,17 @@ from precast.plans.names import NameMatcher
 from precast.plans.plan_net import task_of
 from precast.plans.roles import NodeRoles
 
+# The types of tasks that return something.
+_WITH_RESULT = ("shell", "task", "catalog", "manifest")
 # How many nodes a message names.
 _NAMED = 3
 
 
 def check_expansion(expansion: Expansion) -> list[PlanProblem]:
-    """The errors of an expansion, each with `is_error`. Raises InputError PLAN-030 or PLAN-031 for a pattern in the role of an input."""
+    """The errors of an expansion, and its inputs that are always null, which are no errors.
+
+    Raises InputError PLAN-030 or PLAN-031 for a pattern in the role of an input.
+    """
     return [*_check_order(expansion), *_InputCheck(expansion).check()]
 
 
@@ -67,10 +74,12 @@ class _InputCheck:
 
     def _check_input(self, number: int, task: PlanTask, name: str, given: TaskInput) -> Iterator[PlanProblem]:
         problem = self._find_problem(number, given)
+        values = {"task": task.id, "input": name, "name": given.task}
         if problem:
-            yield make_problem(
-                issues.MISSING_INPUT, task.at, task=task.id, input=name, name=given.task, problem=problem
-            )
+            yield make_problem(issues.MISSING_INPUT, task.at, **values, problem=problem)
+        elif not _has_result(giver := self._tasks[self._numbers[given.task] - 1]):
+            warning = make_problem(issues.INPUT_OF_NOTHING, task.at, **values, type=giver.type)
+            yield msgspec.structs.replace(warning, is_error=False)
 
     def _find_problem(self, number: int, given: TaskInput) -> str:
         """Why an input has no value; empty if it has one on each node of the task."""
@@ -87,6 +96,10 @@ class _InputCheck:
             return "" if is_there else f"runs on no node of the role {' or '.join(given.role)}"
         missing = sorted(set(self._nodes[number]).difference(placed))
         return f"does not run on {_some(missing)}" if missing else ""
+
+
+def _has_result(task: PlanTask) -> bool:
+    return task.type in _WITH_RESULT or bool(task.collects_for)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -84,6 +84,10 @@ class LegacyCondition(NamedTuple):
         """Whether the condition holds for a node's data. Raises InputError PLAN-061, with the place in the condition."""
         return bool(_evaluate(self.term, data, self.source))
 
+    def list_paths(self) -> list[tuple[str, ...]]:
+        """The paths that the condition names, in their order."""
+        return list(dict.fromkeys(_list_paths(self.term)))
+
 
 def parse_condition(text: str, name: str = "condition") -> LegacyCondition:
     """Parse a condition; `name` is for messages. Raises InputError PLAN-060, with the place in the condition."""
@@ -202,6 +206,18 @@ def _evaluate(term: Term, data: Mapping[str, Any], source: Source) -> Any:
     if term.operator == "in":
         return _contains(right, left, term, source)
     return _is_same(left, right) == (term.operator == "==")
+
+
+def _list_paths(term: Term) -> list[tuple[str, ...]]:
+    match term:
+        case Path():
+            return [term.keys]
+        case Not():
+            return _list_paths(term.term)
+        case Operation():
+            return [*_list_paths(term.left), *_list_paths(term.right)]
+        case _:
+            return []
 
 
 def _look_up(path: Path, data: Mapping[str, Any], source: Source) -> Any:

@@ -4,7 +4,7 @@ The explanation is for the nodes of an expansion. Every dependency is shown with
 remove it has to change all of them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -15,8 +15,8 @@ from precast.plans.names import NameMatcher, is_expression
 from precast.plans.roles import ALL, MASTER, NodeRoles
 from precast.plans.views.descriptions import describe_test
 from precast.plans.views.reach import Reach, count_after, count_before
+from precast.plans.views.seen_values import SeenInputs, SeenRun, find_paths, read_values
 from precast.plans.views.waits import Wait, list_idle_references, list_waits
-from precast.wire.plans.bodies import InstanceView
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class NodeRun(msgspec.Struct, frozen=True):
-    """What became of the task on a node, and the data that it saw there."""
+    """What became of the task on a node, the values of data and parameters that it saw there by their paths, and its inputs."""
 
     node: str
     state: str
@@ -56,6 +56,7 @@ class NodeRun(msgspec.Struct, frozen=True):
     cause: str | None
     attempt: int
     data: dict[str, Any]
+    inputs: dict[str, Any]
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -89,10 +90,9 @@ class Explanation(msgspec.Struct, frozen=True):
 def explain_task(
     expansion: Expansion,
     task_id: str,
-    run: Iterable[InstanceView] = (),
-    data: Mapping[str, Mapping[str, Any]] | None = None,
+    run: SeenRun = SeenRun(),  # noqa: B008 - it never changes
 ) -> Explanation:
-    """Explain a task; with its instances in a run, and the data that it saw by node, also what became of it.
+    """Explain a task; with a run also what became of it.
 
     Raises InputError PLAN-035 for a task that the plan does not have.
     """
@@ -124,7 +124,7 @@ def explain_task(
         produces=list(task.produces),
         consumes=list(task.consumes),
         limits=_find_limits(expansion, number, nodes),
-        run=[_explain_run(view, data or {}) for view in run if view.task == task_id],
+        run=list(_explain_run(expansion, task, run)),
     )
 
 
@@ -180,7 +180,11 @@ def _find_limits(expansion: Expansion, number: int, nodes: set[str]) -> Limits:
     )
 
 
-def _explain_run(view: InstanceView, data: Mapping[str, Mapping[str, Any]]) -> NodeRun:
-    return NodeRun(
-        view.node, view.state, view.reason, view.message, view.cause, view.attempt, dict(data.get(view.node, {}))
-    )
+def _explain_run(expansion: Expansion, task: PlanTask, run: SeenRun) -> Iterator[NodeRun]:
+    instances = list(run.instances)
+    inputs, paths = SeenInputs(expansion, instances), find_paths(task)
+    for view in instances:
+        if view.task == task.id:
+            data = read_values(paths, run.data.get(view.node, {}), run.parameters)
+            given = inputs.find(task, view)
+            yield NodeRun(view.node, view.state, view.reason, view.message, view.cause, view.attempt, data, given)

@@ -215,6 +215,13 @@ IDLE_LIMIT = Issue(
     "lower it, or remove it",
 )
 
+INPUT_OF_NOTHING = Issue(
+    "PLAN-049",
+    Kind.INPUT,
+    "task {task} takes its input {input} from {name}, which is of the type {type} and returns nothing, so it is null",
+    "take it from a task of the type shell or task, which prints a JSON object, or from one that applies a catalog",
+)
+
 # Parameters, programs, conditions and expressions: 050 to 079
 
 BAD_PARAMETER_NAME = Issue(

@@ -48,6 +48,11 @@ def build_program(task: PlanTask, node: PlanNode, values: PlanValues) -> TaskPro
     return _check(task, node.name, work, [test for test in task.test_pre if only_looks(test)], [])
 
 
+def find_givers(tasks: Iterable[PlanTask]) -> frozenset[str]:
+    """The ids of the tasks from whose results others take inputs."""
+    return frozenset(given.task for task in tasks for given in task.inputs.values())
+
+
 def describe_noop(task: PlanTask) -> str:
     """What a no-op run does not do of a task; empty if it does its work as a no-op, or has none."""
     return "" if task.type in (*_CATALOGS, *_WITHOUT_WORK) else f"a no-op run executes no tasks of the type {task.type}"

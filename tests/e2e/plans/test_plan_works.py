@@ -103,6 +103,26 @@ def test_copies_are_chosen_alone_and_may_differ_between_nodes(plans: PlanFleet) 
     assert [(plans.root(name) / "srv/own").read_text() for name in ("web1", "web2")] == ["web1", "web2"]
 
 
+def test_object_that_a_command_prints_is_the_input_of_another_and_is_explained(plans: PlanFleet) -> None:
+    text = """
+- {id: ask, type: shell, roles: [web], parameters: {cmd: 'echo asking >&2; echo "{\\"port\\": 80}"'}}
+- id: use
+  type: shell
+  roles: [web]
+  condition: {yaql_exp: "$.name != 'web3'"}
+  inputs: {port: {task: ask, key: port}, all: {task: ask, key: port, role: web}}
+  parameters: {cmd: 'test "$PT_port $PT_all" = "80 {\\"web1\\":80,\\"web2\\":80}"'}
+"""
+    run = plans.start(text)
+    assert run["counts"] == {"successful": 4}
+    words = ("plan", "explain", "use", "--run", run["run"]["id"])
+    told = plans.command(*words)
+    assert 'on web1: successful\n  saw name: "web1"\n  got all: {"web1":80,"web2":80}\n  got port: 80\n' in told
+    viewer = str(plans.site.run("token", "person", "vic", "--role", "viewer")["token"])
+    told = plans.command(*words, token=viewer)
+    assert ('saw name: "web1"' in told, "got" in told) == (True, False)
+
+
 def test_noop_runs_no_commands(plans: PlanFleet, tmp_path: Path) -> None:
     text = f"""
 - {{id: command, type: shell, roles: [web], parameters: {{cmd: 'touch {tmp_path}/done'}}}}

@@ -45,8 +45,17 @@ def test_input_that_no_task_gives_is_an_error(given: TaskInput, problem: str) ->
     "given", [TaskInput("key", role=("y",)), TaskInput("key", role=("*",)), TaskInput("key", role=("/y/", "z"))]
 )
 def test_input_from_nodes_that_have_the_task_is_no_error(given: TaskInput) -> None:
-    plan = plan_of(task("key", selectors=("y",)), task("web", selectors=("x",), inputs={"k": given}))
+    plan = plan_of(task("key", "task", selectors=("y",)), task("web", selectors=("x",), inputs={"k": given}))
     assert check_expansion(expand(plan, NODES)) == []
+
+
+def test_input_from_a_task_that_returns_nothing_is_a_warning() -> None:
+    plan = plan_of(
+        task("key", "upload_file", selectors=("x",)), task("web", selectors=("x",), inputs={"k": TaskInput("key")})
+    )
+    (problem,) = check_expansion(expand(plan, NODES))
+    assert (problem.code, problem.is_error) == (issues.INPUT_OF_NOTHING.code, False)
+    assert "takes its input k from key, which is of the type upload_file and returns nothing" in problem.text
 
 
 def test_input_of_a_task_that_no_node_has_is_not_looked_at() -> None:

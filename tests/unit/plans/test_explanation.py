@@ -1,5 +1,6 @@
 """An explanation names the fields that order a task, where it runs and why, what bounds it, and what became of it."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -8,10 +9,21 @@ from precast.base.errors import PrecastError
 from precast.plans import issues
 from precast.plans.expansion import expand
 from precast.plans.explanation import Explanation, GroupLimit, NodeRun, Place, explain_task
-from precast.plans.model import ComputedDependencies, ComputedResult, Plan, PlanGroup, PlanNode, Position, TaskInput
+from precast.plans.model import (
+    ComputedDependencies,
+    ComputedResult,
+    Condition,
+    Plan,
+    PlanGroup,
+    PlanNode,
+    Position,
+    TaskInput,
+)
 from precast.plans.views.reach import Reach
+from precast.plans.views.seen_values import SeenRun
 from precast.plans.views.waits import COMPUTED, Reason, Wait
 from precast.wire.jobs import states as job_states
+from precast.wire.jobs.views import StepResult
 from precast.wire.plans import states
 from precast.wire.plans.bodies import InstanceView
 from tests.unit.plans.example_plans import SHOP, SHOP_NODES, across, plan_of, task
@@ -148,11 +160,42 @@ def test_explanation_with_a_run_has_states_causes_and_data_of_that_task() -> Non
         InstanceView("web2:7", 7, "web", "web2", states.DEP_FAILED, cause="web on web1"),
         InstanceView("web1:6", 6, "copy", "web1", states.SUCCESSFUL),
     ]
-    found = explain("web", run=views, data={"web1": {"release": 4}})
+    found = explain("web", run=SeenRun(views, {"web1": {"release": 4}}))
     assert found.run == [
-        NodeRun("web1", states.FAILED, job_states.POST_TEST, "GET answers 500", None, 1, {"release": 4}),
-        NodeRun("web2", states.DEP_FAILED, None, None, "web on web1", 1, {}),
+        NodeRun("web1", states.FAILED, job_states.POST_TEST, "GET answers 500", None, 1, {}, {}),
+        NodeRun("web2", states.DEP_FAILED, None, None, "web on web1", 1, {}, {}),
     ]
+
+
+@pytest.mark.parametrize(
+    ("condition", "seen"),
+    [
+        (Condition("changed($.net.port) and $node.name = 'a'"), {"net.port": 80, "name": "n1"}),
+        (Condition("$common.all.keys().len() > $parameters.least"), {"all": {"n1": 1}, "parameters.least": 3}),
+        (Condition("$.net.get('port') or $.net.mask.bits"), {"net": {"port": 80}, "net.mask.bits": None}),
+        (Condition("$.all.values().where($.port = 1)"), {"all": {"n1": 1}}),
+        (Condition("settings:net.port == 80 and not 'x' in cluster:modes", is_yaql=False), {"net.port": 80}),
+    ],
+)
+def test_explanation_of_a_run_has_the_values_that_a_condition_names(condition: Condition, seen: dict[str, Any]) -> None:
+    plan = plan_of(task("a", selectors=("x",), condition=condition))
+    data = {"n1": {"name": "n1", "net": {"port": 80}, "all": {"n1": 1}, "secret": "no"}}
+    run = SeenRun([InstanceView("n1:1", 1, "a", "n1", states.SKIPPED)], data, {"least": 3, "other": 4})
+    (found,) = explain("a", plan, NODES, run=run).run
+    assert found.data == seen
+
+
+def test_explanation_of_a_run_has_the_inputs_of_what_has_begun_as_far_as_results_are_shown() -> None:
+    inputs = {"own": TaskInput("a", "port"), "all": TaskInput("a", "", ("x",))}
+    plan = plan_of(task("a", "task", selectors=("x",)), task("b", selectors=("x",), inputs=inputs))
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    one = InstanceView("n1:1", 1, "a", "n1", states.SUCCESSFUL, result=StepResult(returned='{"port":80}'))
+    other = InstanceView("n2:1", 1, "a", "n2", states.SUCCESSFUL, result=StepResult(returned='{"port":81}'))
+    begun = InstanceView("n1:2", 2, "b", "n1", states.RUNNING, picked_up_at=at)
+    waiting = InstanceView("n2:2", 2, "b", "n2", states.PENDING)
+    found = explain("b", plan, NODES, run=SeenRun([one, other, begun, waiting])).run
+    assert [run.inputs for run in found] == [{"own": 80, "all": {"n1": {"port": 80}, "n2": {"port": 81}}}, {}]
+    assert explain("b", plan, NODES, run=SeenRun([begun])).run[0].inputs == {}
 
 
 def test_explanation_of_an_unknown_task_suggests_one() -> None:

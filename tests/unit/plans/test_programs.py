@@ -12,6 +12,7 @@ from precast.plans.programs import (
     build_collect_program,
     build_program,
     describe_noop,
+    find_givers,
     find_program_problems,
 )
 from precast.plans.values.works import TaskFile, read_entry_point
@@ -44,6 +45,7 @@ class Values(NamedTuple):
     mode: Literal["noop", "enforce"] = "enforce"
     parameters: Mapping[str, Any] = {}
     tasks: Mapping[str, TaskFile] = {}
+    givers: frozenset[str] = frozenset()
 
     def find_task(self, name: str) -> TaskFile | None:
         return self.tasks.get(name)
@@ -70,6 +72,14 @@ def refusal(type_: TaskType, issue: Issue = issues.BAD_TASK_VALUE, values: Value
 def test_shell_has_its_command_and_directory() -> None:
     assert build("shell", cmd="ls | wc", cwd="/tmp") == ShellWork("ls | wc", "/tmp")
     assert build("shell", cmd="ls") == ShellWork("ls", "/")
+
+
+def test_shell_returns_something_only_if_another_task_takes_an_input_from_it() -> None:
+    giver = task("shell", cmd="ls")
+    taker = PlanTask("u", "shell", AT, inputs={"of_t": TaskInput("t")}, parameters={"cmd": "ls"})
+    values = Values(givers=find_givers([giver, taker]))
+    works = [build_program(one, NODE, values).work for one in (giver, taker)]
+    assert works == [ShellWork("ls", returns=True), ShellWork("ls")]
 
 
 def test_plan_parameters_reach_a_command_as_variables_and_not_as_text() -> None:

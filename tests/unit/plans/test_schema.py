@@ -99,7 +99,6 @@ tasks:
     inputs: {version: {task: b, key: a.b, role: [web]}}
     approval: true
     lost_after: 90
-    produces: [x]
     refresh_on: ['*']
     node_attributes: {status: error}
   - {id: c, type: catalog, role: web, parameters: {tags: [a], classes: b, mode: noop}}
@@ -109,7 +108,7 @@ tasks:
   - {id: u, type: upload_file, roles: web, parameters: {path: /x, permissions: '0644'}, inputs: {data: {task: b}}}
   - {id: f, type: copy_files, roles: web, parameters: {files: [{src: /a, dst: /b}]}}
   - {id: s, type: sync, roles: web, parameters: {src: a, dst: b}, retries: 3, interval: 10, always: true}
-  - {id: r, type: reboot, roles: web, condition: 'settings:a.b == true', fail_on_error: false, consumes: x}
+  - {id: r, type: reboot, roles: web, condition: 'settings:a.b == true', fail_on_error: false}
 """
 
 

@@ -1,7 +1,6 @@
 """`precast plan explain`: why a task is where it is, and what bounds it."""
 
 import argparse
-import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -13,14 +12,12 @@ from precast.cli.plans.local_plan import describe_nodes
 from precast.cli.plans.seen_plan import look_at
 from precast.net.model.durations import format_duration
 from precast.plans.explanation import Explanation, GroupLimit, NodeRun, explain_task
-from precast.plans.expressions import find_expressions
-from precast.plans.model import PlanTask
 from precast.plans.views.descriptions import count, list_names
 from precast.plans.views.reach import Reach
+from precast.plans.views.seen_values import SeenRun, find_paths
 from precast.plans.views.waits import Reason, Wait
 
 MOST_CHARS = 100
-_WORD = re.compile(r"\w+")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,10 +25,11 @@ def run(args: argparse.Namespace) -> int:
     seen = look_at(args)
     if seen is None:
         return EXIT_BROKEN
-    instances = [instance for instance in seen.list_instances() if instance.task == args.task]
-    has_seen = any(_reads_data(task) for task in seen.local.plan.tasks if task.id == args.task)
-    data = {instance.node: seen.read_data(instance.node) for instance in instances if has_seen}
-    found = explain_task(seen.local.expansion, args.task, instances, data)
+    instances = seen.list_instances()
+    has_seen = any(find_paths(task) for task in seen.local.plan.tasks if task.id == args.task)
+    nodes = [instance.node for instance in instances if has_seen and instance.task == args.task]
+    data = {node: seen.read_data(node) for node in nodes}
+    found = explain_task(seen.local.expansion, args.task, SeenRun(instances, data, seen.parameters))
     if args.json:
         print_json(msgspec.to_builtins(found))
         return 0
@@ -39,10 +37,6 @@ def run(args: argparse.Namespace) -> int:
         print(visible(line))
     print(visible(f"over {describe_nodes(seen.local.nodes)}"))
     return 0
-
-
-def _reads_data(task: PlanTask) -> bool:
-    return task.condition is not None or bool(find_expressions(task))
 
 
 def describe_explanation(found: Explanation) -> Iterator[str]:
@@ -56,7 +50,7 @@ def describe_explanation(found: Explanation) -> Iterator[str]:
     yield from (f"  {field}: computed on each node" for field in found.computed)
     yield from _describe_gates(found)
     yield from _describe_limits(found)
-    yield from (line for run in found.run for line in _describe_run(run, found.condition))
+    yield from (line for run in found.run for line in _describe_run(run))
 
 
 def _describe_places(found: Explanation) -> Iterator[str]:
@@ -103,9 +97,9 @@ def _describe_gates(found: Explanation) -> Iterator[str]:
     yield from (f"test after: {test}" for test in found.tests_after)
     yield from (f"input {name}: {given}" for name, given in found.inputs.items())
     if found.produces:
-        yield f"fulfils {', '.join(found.produces)}"
+        yield f"produces {', '.join(found.produces)}: without effect yet"
     if found.consumes:
-        yield f"needs {', '.join(found.consumes)}"
+        yield f"consumes {', '.join(found.consumes)}: without effect yet"
     if found.is_always:
         yield "runs whatever happened before it"
     if found.ignores_failure:
@@ -125,16 +119,17 @@ def _describe_limits(found: Explanation) -> Iterator[str]:
     yield from map(_describe_group, limits.groups)
 
 
-def _describe_run(run: NodeRun, condition: str) -> Iterator[str]:
-    """What became of the task on a node, with those values of the node's data that its condition names."""
+def _describe_run(run: NodeRun) -> Iterator[str]:
+    """What became of the task on a node, and what it saw there."""
     reason = run.reason if run.reason and run.reason.replace("-", "_") != run.state else ""
     parts = [run.state, *([reason] if reason else []), *([run.message] if run.message else [])]
     cause = f", because of {run.cause}" if run.cause else ""
     attempt = f", attempt {run.attempt}" if run.attempt > 1 else ""
     yield f"on {run.node}: {', '.join(parts)}{cause}{attempt}"
-    for name in sorted(set(_WORD.findall(condition)) & run.data.keys()):
-        text = msgspec.json.encode(run.data[name]).decode()
-        yield f"  saw {name}: {text if len(text) <= MOST_CHARS else text[: MOST_CHARS - 1] + '…'}"
+    for verb, values in (("saw", run.data), ("got", run.inputs)):
+        for name, value in values.items():
+            text = msgspec.json.encode(value).decode()
+            yield f"  {verb} {name}: {text if len(text) <= MOST_CHARS else text[: MOST_CHARS - 1] + '…'}"
 
 
 def _describe_group(group: GroupLimit) -> str:

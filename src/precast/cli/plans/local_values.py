@@ -15,6 +15,7 @@ from precast.cli.plans.plan_files import read_parameter
 from precast.plans.expressions import fill_in, find_expressions
 from precast.plans.model import SYNC_NODE, ComputedResult, InstanceKey, Plan, PlanProblem, PlanTask
 from precast.plans.parameters import check_parameters, read_parameters
+from precast.plans.programs import find_givers
 from precast.plans.values.works import TaskFile
 from precast.plans.views.problem_view import problem_of
 from precast.services.plans.evaluation.batches import Batch, Question, gather_problems
@@ -149,5 +150,5 @@ def _build(
         is_known = node in local.nodes.data or not find_expressions(local.plan.tasks[task - 1])
         if node != SYNC_NODE and is_known:
             placed[task].append(node)
-    values = RunValues("enforce", parameters, _AnyTask())
+    values = RunValues("enforce", parameters, _AnyTask(), find_givers(local.plan.tasks))
     return build_programs(local.plan, local.nodes.nodes, list(placed.items()), evaluated, skipped, values)

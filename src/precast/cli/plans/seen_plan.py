@@ -22,6 +22,7 @@ class SeenPlan(NamedTuple):
     counts: Mapping[str, Mapping[str, int]] = {}
     client: Client | None = None
     run: str = ""
+    parameters: Mapping[str, Any] = {}
 
     def list_instances(self) -> list[InstanceView]:
         """The tasks of the run on their nodes; none without a run."""
@@ -50,5 +51,5 @@ def look_at(args: argparse.Namespace) -> SeenPlan | None:
     nodes = [PlanNode(node.name, tuple(node.roles), tuple(node.tags), node.is_master) for node in document.nodes]
     computed = msgspec.json.decode(document.computed, type=list[ComputedResult])
     local = LocalPlan(plan, LocalNodes(nodes, {}, False), expand(plan, nodes, computed))
-    tasks = client.ask("GET", path, PlanRunView).tasks
-    return SeenPlan(local, {task.id: task.counts for task in tasks}, client, args.of_run)
+    view = client.ask("GET", path, PlanRunView)
+    return SeenPlan(local, {task.id: task.counts for task in view.tasks}, client, args.of_run, view.parameters)

@@ -52,6 +52,10 @@ DEPENDENCIES: Final = (
         "cross_depended_by",
     ),
 )
+FUTURES: Final = (
+    TaskField(("produces",), words(), "Futures that it will fulfil; without effect yet.", "produces"),
+    TaskField(("consumes",), words(), "Futures that it will wait for; without effect yet.", "consumes"),
+)
 PLAIN: Final = (
     TaskField(
         ("condition",), condition(), "When it runs on a node: YAQL, or one of Fuel's older conditions.", "condition"
@@ -68,8 +72,7 @@ PLAIN: Final = (
         "How long a node may be away while it runs the task, before that counts as a failure.",
         "lost_after_s",
     ),
-    TaskField(("produces",), words(), "The futures that it fulfils.", "produces"),
-    TaskField(("consumes",), words(), "The futures that it waits for.", "consumes"),
+    *FUTURES,
     TaskField(("reexecute_on",), words(), "Events on which it runs again.", "reexecute_on"),
     TaskField(("refresh_on",), words(), "Settings on whose change it runs again.", "refresh_on"),
 )

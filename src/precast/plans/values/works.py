@@ -1,7 +1,7 @@
 """The work of each type of task, from the parameters that were written, or that expressions have given."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import msgspec
@@ -49,6 +49,10 @@ class PlanValues(Protocol):
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The values of the plan's parameters."""
+
+    @property
+    def givers(self) -> Collection[str]:
+        """The ids of the tasks from whose results others take inputs."""
 
     def find_task(self, name: str) -> TaskFile | None:
         """The task of a module of the environment, such as `mysql::backup`; None if there is none."""
@@ -119,7 +123,7 @@ def _shell(fields: _Fields, values: PlanValues) -> AnyWork:
     parameters = {**values.parameters, **fields.task.arguments}
     variables = {f"{PREFIX}{name}": value for name, value in parameters.items()}
     environment = {name: _variable(fields, name, value) for name, value in {**variables, **given}.items()}
-    return ShellWork(fields.text("cmd"), fields.text("cwd", "/"), environment)
+    return ShellWork(fields.text("cmd"), fields.text("cwd", "/"), environment, fields.task.id in values.givers)
 
 
 def _variable(fields: _Fields, name: str, value: Any) -> str:

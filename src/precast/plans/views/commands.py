@@ -6,6 +6,7 @@ has no such command says why, and fails where it is run: a step that does nothin
 """
 
 import posixpath
+from collections.abc import Collection
 from shlex import quote
 from typing import Any, Literal, NamedTuple
 
@@ -57,6 +58,7 @@ class _Values(NamedTuple):
 
     parameters: dict[str, Any]
     mode: Literal["noop", "enforce"] = "enforce"
+    givers: Collection[str] = ()  # what takes inputs has no plain command
 
     def find_task(self, name: str) -> TaskFile | None:
         return TaskFile("")

@@ -88,11 +88,12 @@ class NoWork(Work, frozen=True, tag="none"):
 
 
 class ShellWork(Work, frozen=True, omit_defaults=True, tag="shell"):
-    """Run a command with /bin/sh."""
+    """Run a command with /bin/sh. If other tasks take inputs from it (`returns`), the JSON object that it prints is its result."""
 
     cmd: CommandText
     directory: Text = "/"
     environment: dict[str, str] = {}
+    returns: bool = False
 
 
 class ExecutableWork(Work, frozen=True, omit_defaults=True, tag="executable"):

@@ -9,7 +9,7 @@ import pytest
 
 from lab.catalog_server import CatalogServer
 from precast.wire.jobs.orders import MAX_RESULT_CHARS
-from precast.wire.jobs.programs import ExecutableWork
+from precast.wire.jobs.programs import ExecutableWork, ShellWork
 from tests.component.agent.tasks.stage import Outcome, Stage
 
 
@@ -71,6 +71,18 @@ def test_object_that_is_printed_is_the_result_also_of_a_task_that_fails(stage: S
     outcome = run(stage, server, """echo '{"a": [1, "x"],'; echo noise >&2; echo ' "b": null}'; exit 3""")
     assert (outcome.ended.is_success, outcome.ended.code) == (False, 3)
     assert json.loads(outcome.ended.result) == {"a": [1, "x"], "b": None}
+
+
+@pytest.mark.parametrize(
+    ("count", "returns", "is_success", "size"),
+    [(1, True, True, 9), (1, False, True, 0), (MAX_RESULT_CHARS, True, False, 0), (MAX_RESULT_CHARS, False, True, 0)],
+)
+def test_shell_returns_the_object_that_it_prints_if_others_take_inputs_from_it(
+    stage: Stage, count: int, returns: bool, is_success: bool, size: int
+) -> None:
+    command = f"""printf '{{"a": "'; head -c {count} /dev/zero | tr '\\0' x; printf '"}}'"""
+    outcome = stage.run(ShellWork(command, returns=returns))
+    assert (outcome.ended.is_success, len(outcome.ended.result)) == (is_success, size)
 
 
 @pytest.mark.parametrize("printed", ["hello", "[1, 2]", '{"a": 1} and more', "{", '"text"', ""])

@@ -189,6 +189,7 @@ def test_parameters_reach_the_plans_of_an_included_plan() -> None:
 class _Values(NamedTuple):
     mode: Literal["noop", "enforce"] = "enforce"
     parameters: Mapping[str, Any] = {"version": "1", "mode": "x"}
+    givers: tuple[str, ...] = ()
 
     def find_task(self, name: str) -> TaskFile | None:
         return None

@@ -24,9 +24,11 @@ TOO_LARGE = f"the result that it has printed is larger than {MAX_RESULT_CHARS} c
 
 
 def run_shell(context: TaskContext, work: ShellWork, inputs: Mapping[str, Any]) -> StepOutcome:
-    """Run a text with the shell."""
+    """Run a text with the shell. What it prints is a result only if others take inputs from it: else it may print anything."""
     environment = {**work.environment, **variables(inputs)}
-    return run_in_step(context, Command(shell(work.cmd), work.directory, environment)).outcome
+    captured_bytes = MAX_OUT_BYTES if work.returns else 0
+    ended = run_in_step(context, Command(shell(work.cmd), work.directory, environment, captured_bytes=captured_bytes))
+    return _with_result(ended) if work.returns else ended.outcome
 
 
 def run_executable(context: TaskContext, work: ExecutableWork, inputs: Mapping[str, Any]) -> StepOutcome:

@@ -5,10 +5,8 @@ from typing import Any
 
 import msgspec
 
-from precast.base import canonical
-from precast.base.errors import PrecastError
 from precast.plans.model import PlanNode, PlanTask, TaskInput
-from precast.plans.roles import resolve_nodes
+from precast.plans.values.inputs import gather_inputs, read_result
 from precast.services.plans.pinned import PinnedPlan
 from precast.store.engine.query import Transaction
 from precast.store.jobs.attempts import Attempts
@@ -51,31 +49,8 @@ class TaskInputs:
         """The inputs of a task on a node: a value of the same node, or a mapping from node to value for a role."""
         if self._fixed is not None:
             return dict(self._fixed)
-        values: dict[str, Any] = {}
-        for name, source in sorted(task.inputs.items()):
-            if source.role == ("self",):
-                values[name] = _pick(self._own.get((source.task, node)), source)
-                continue
-            results = self._of_roles[source.task]
-            members = {member.name for member in resolve_nodes(source.role, self._nodes)}
-            values[name] = {
-                member: _pick(result, source) for member, result in sorted(results.items()) if member in members
-            }
-        return values
+        return gather_inputs(task, node, self._nodes, self._own, self._of_roles)
 
 
 def _returned(stored: str | None) -> Any:
-    result = StepResult() if stored is None else msgspec.json.decode(stored, type=StepResult)
-    try:
-        value = canonical.decode_mapping(result.returned.encode()) if result.returned else None
-        canonical.encode(value)
-    except (ValueError, RecursionError, PrecastError):
-        return None  # a node has returned something else than an object in JSON, or what no order can have
-    return value
-
-
-def _pick(result: Any, source: TaskInput) -> Any:
-    """The part of a result that a dotted path names; None if there is none."""
-    for key in source.key.split(".") if source.key else ():
-        result = result.get(key) if isinstance(result, dict) else None
-    return result
+    return None if stored is None else read_result(msgspec.json.decode(stored, type=StepResult).returned)

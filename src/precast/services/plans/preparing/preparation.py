@@ -16,6 +16,7 @@ from precast.base.confinement.confine import Level
 from precast.plans.collection import find_collections
 from precast.plans.comparison import PlanComparison
 from precast.plans.model import ComputedResult, InstanceKey, Plan, PlanNode, PlanProblem
+from precast.plans.programs import find_givers
 from precast.plans.views.problem_view import view_problem
 from precast.services import texts
 from precast.services.approvals.approvals import Participant
@@ -150,7 +151,7 @@ class PlanPreparation:
         left_out = {InstanceKey(row.task, node) for row in answer.not_chosen for node in row.nodes}
         evaluated = await self._values.evaluate(plan, place.environment, found, instances, left_out, answer.parameters)
         evaluated = _leave_out_collections(plan, instances, left_out, evaluated)
-        values = RunValues(request.mode, answer.parameters, files.tasks)
+        values = RunValues(request.mode, answer.parameters, files.tasks, find_givers(plan.tasks))
         built = await asyncio.to_thread(build_programs, plan, found.nodes, instances, evaluated, left_out, values)
         skipped = [*answer.not_chosen, *evaluated.skipped, *built.skipped]
         errors = [*evaluated.errors, *built.errors, *_require_master(plan, found.nodes)]

@@ -1,7 +1,7 @@
 """The programs of a run: what each node does for each task, each different program once with its nodes."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ class RunValues(NamedTuple):
     mode: Mode
     parameters: Mapping[str, Any]
     tasks: Mapping[str, TaskFile]
+    givers: Collection[str] = ()
 
     def find_task(self, name: str) -> TaskFile | None:
         return self.tasks.get(name)

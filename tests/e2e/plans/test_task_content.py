@@ -46,8 +46,8 @@ class PlanSite:
 
     def create(self) -> None:
         self.write(
-            "INSERT INTO job (id, kind, body, made_by, made_at, state, nodes, round, changes, fence, wake_at)"
-            " VALUES (:job, 'plan', x'7b7d', 'ann', :now, 'going', 0, 1, 0, 0, :far)"
+            "INSERT INTO job (id, kind, work, body, made_by, made_at, state, nodes, round, changes, fence, wake_at)"
+            " VALUES (:job, 'plan', '', x'7b7d', 'ann', :now, 'going', 0, 1, 0, 0, :far)"
         )
         self.write("INSERT INTO task_collection (job, task) VALUES (:job, :task)", task=COLLECTS)
 

@@ -17,13 +17,17 @@ PLUGIN_SCHEME = "precast:///modules/"
 
 
 class ResourceData(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One resource. Relationships are in its parameters, as references. `kind` marks a define, which only contains other resources."""
+    """One resource. Relationships are in its parameters, as references. `kind` marks a define, which only contains other resources.
+
+    A node applies a resource that it exports only if it also collects or realizes it; else the resource is virtual.
+    """
 
     type: str
     title: str
     parameters: dict[str, Any]
     tags: tuple[str, ...]
     exported: bool = False
+    virtual: bool = False
     sensitive_parameters: tuple[str, ...] = ()
     kind: str = ""
 

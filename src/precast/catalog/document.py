@@ -15,6 +15,7 @@ class _Resource(msgspec.Struct):
     parameters: dict[str, Any] = {}
     tags: list[str] = []
     exported: bool = False
+    virtual: bool = False
     sensitive_parameters: list[str] = []
     kind: str = ""
     file: str | None = None
@@ -55,6 +56,7 @@ def unseal(data: bytes, path: str) -> CatalogDocument:
             {name: value for name, value in resource.parameters.items() if value is not None},
             tuple(resource.tags),
             resource.exported,
+            resource.virtual,
             tuple(resource.sensitive_parameters),
             resource.kind,
         )

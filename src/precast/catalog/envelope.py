@@ -48,6 +48,8 @@ def _resource(resource: Any, places: SourceMap | None) -> dict[str, Any]:
         "exported": resource.exported,
         "parameters": resource.parameters,
     }
+    if resource.virtual:
+        data["virtual"] = True
     if resource.sensitive_parameters:
         data["sensitive_parameters"] = list(resource.sensitive_parameters)
     if resource.kind:

@@ -116,6 +116,12 @@ NOT_STAGED = Issue(
     "the decisions for {count} of {nodes} were not finished within {wait}, so nothing was released: {names}",
     "the decisions go on: `precast status` shows the queue and the workers; without --wait, what is staged now is released",
 )
+NOT_EXPORTS = Issue(
+    "CLI-055",
+    Kind.INPUT,
+    "{path} does not contain exported resources: {reason}",
+    "give a JSON array of objects with node, type, title, parameters and tags",
+)
 NO_BROWSER = Issue(
     "CLI-052", Kind.UNAVAILABLE, "no browser could be opened on {address}", "open the address in a browser yourself"
 )

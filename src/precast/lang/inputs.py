@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from precast.base import digests
+from precast.catalog.exports import ExportedResource, decode_exports
 from precast.lang.issues import compiler as issues
 
 Step = str | int
@@ -141,7 +142,7 @@ class DecryptionKey(Question, frozen=True, tag="decryption_key"):
 
 
 class ExportedQuery(Question, frozen=True, tag="exported"):
-    """The resources that other nodes export and a collector's query matches."""
+    """The digest of the resources that other nodes export and a collector's query matches; `exports` describes the query."""
 
     type_name: str
     query: Any
@@ -183,6 +184,9 @@ class Answers(Protocol):
     def decrypt(self, data: bytes, options: tuple[tuple[str, str], ...]) -> bytes:
         """Decrypt an encrypted value of the environment. Called only if there is a key. Raises InputError HIERA-052."""
 
+    def exports(self, question: ExportedQuery) -> bytes:
+        """The list of exported resources whose digest was an earlier answer, as canonical JSON."""
+
 
 class Inputs:
     """The language's only access to the outside: asks questions and records the trace."""
@@ -220,6 +224,11 @@ class Inputs:
     def decrypt(self, data: bytes, options: tuple[tuple[str, str], ...]) -> bytes:
         """Decrypt a value with the key whose fingerprint is in the trace."""
         return self._answers.decrypt(data, options)
+
+    def exports(self, question: ExportedQuery) -> list[ExportedResource]:
+        """The resources of other nodes that a query matches, in their order."""
+        self.ask(question)
+        return decode_exports(self._answers.exports(question))
 
     def digest(self, path: str) -> digests.Digest | None:
         digest = self.ask(FileDigest(path))

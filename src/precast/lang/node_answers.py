@@ -13,6 +13,7 @@ import msgspec
 from precast.base import digests
 from precast.lang import inputs
 from precast.lang.compile_facts import CompileFacts, follow
+from precast.lang.exports import KnownExports, OtherExports
 from precast.lang.file_trees import FileStore
 from precast.lang.inputs import ABSENT, Answer, Path, Question
 from precast.lang.issues import compiler as issues
@@ -20,7 +21,7 @@ from precast.lang.node_matching import match_node
 from precast.lang.trusted_data import trusted_data
 
 # Part of every trace. It changes with what a compile gives for the same answers, so that nodes get no leaf of an earlier compiler.
-COMPILER_VERSION = "2"
+COMPILER_VERSION = "3"
 
 Keyed = Callable[["NodeAnswers", tuple[Any, ...]], Any]
 
@@ -98,6 +99,7 @@ class NodeAnswers:
         keyed: Mapping[str, Keyed] | None = None,
         decryptor: Decryptor | None = None,
         costly: CostlyAnswers | None = None,
+        exports: OtherExports | None = None,
     ) -> None:
         self.node = node
         self.facts = node.compile_facts
@@ -106,6 +108,7 @@ class NodeAnswers:
         self._data_digests: dict[inputs.OpenPath, Answer] = {}
         self._decryptor = decryptor
         self._costly: CostlyAnswers = costly or _OwnCostlyAnswers()
+        self._exports: OtherExports = exports or KnownExports()
         self._keyed = {"fqdn_rand": _fqdn_rand, "fqdn_rotate": _fqdn_rotate, **(keyed or {})}
 
     def content(self, digest: digests.Digest) -> bytes:
@@ -114,6 +117,9 @@ class NodeAnswers:
     def decrypt(self, data: bytes, options: tuple[tuple[str, str], ...]) -> bytes:
         assert self._decryptor is not None, "asked only where there is a key"
         return self._decryptor.decrypt(data, dict(options))
+
+    def exports(self, question: inputs.ExportedQuery) -> bytes:
+        return self._exports.find(self.node.certname, question).exports
 
     def answer(self, question: Question) -> Answer:
         match question:
@@ -203,7 +209,7 @@ class NodeAnswers:
                 fingerprint = self._decryptor.fingerprint(dict(options)) if self._decryptor is not None else None
                 return ABSENT if fingerprint is None else fingerprint
             case inputs.ExportedQuery():
-                return ()
+                return self._exports.find(self.node.certname, question).digest
             case _:
                 raise issues.UNKNOWN_QUESTION.error(question=type(question).__name__)
 

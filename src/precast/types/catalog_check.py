@@ -27,7 +27,7 @@ def check_catalog(body: Body, places: SourceMap, types: Types) -> tuple[CatalogP
     refs_by_type: dict[str, list[str]] = {}
     is_applied = cache(lambda type_name: catalogue.is_applied(type_name.lower()))
     for resource in body.resources:
-        if not is_applied(resource.type) and not resource.exported and not is_container(resource):
+        if not is_applied(resource.type) and not resource.virtual and not is_container(resource):
             refs_by_type.setdefault(resource.type.lower(), []).append(resource.ref)
     return tuple(
         CatalogProblem.of_error(issues.NOT_APPLIED.error(type=name, refs=_join_refs(refs)))

@@ -95,7 +95,7 @@ class Engine:
         """Apply one resource; on a thread, with graph ordering."""
         ref = self._points[step][1]
         planned = self._plan.resources.get(ref)
-        if planned is None:  # an exported resource is for other nodes
+        if planned is None:  # a virtual resource is exported for other nodes
             return Outcome.SUCCESS
         self._on_start(ref)
         report = self._scrubber.scrub(planned, self._apply(planned))
@@ -196,7 +196,7 @@ class Engine:
         self._causes[point] = (status, list(refs))
 
     def _report_dependent(self, point: OrderPoint) -> ResourceReport | None:
-        """Make the report of a resource that was not applied because of those that it needs; None for an exported one."""
+        """Make the report of a resource that was not applied because of those that it needs; None for a virtual one."""
         planned = self._plan.resources.get(point[1])
         if planned is None:
             return None

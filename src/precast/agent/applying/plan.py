@@ -108,7 +108,7 @@ def make_plan(
 
 
 def _is_applied(data: ResourceData) -> bool:
-    return not is_container(data) and not data.exported
+    return not is_container(data) and not data.virtual
 
 
 def _plan_resource(data: ResourceData, places: SourceMap | None) -> PlannedResource:

@@ -118,7 +118,7 @@ def load_part(context: TaskContext, work: AnyCatalogWork, versions: dict[str, st
 
 def has_resources(part: CatalogPart) -> bool:
     """Whether there is something to apply. A part without resources is most likely a misspelt name."""
-    return any(not is_container(resource) and not resource.exported for resource in part.body.resources)
+    return any(not is_container(resource) and not resource.virtual for resource in part.body.resources)
 
 
 def report_dropped(context: TaskContext, part: CatalogPart) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from precast.agent import issues as agent_issues
 from precast.agent.applying.options import RunOptions
 from precast.cli import issues
+from precast.cli.console.exports import add_exports
 from precast.cli.console.extensions import add_extensions
 from precast.cli.console.parser import declare_exits
 
@@ -40,6 +41,7 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--modulepath", metavar="DIRS", help="directories with modules, separated by colons")
     parser.add_argument("--node", metavar="NAME", help="the node's name (default: this machine's)")
     parser.add_argument("--facts", metavar="FILE", help="facts as JSON or YAML (default: this machine's own)")
+    add_exports(parser)
     add_extensions(parser, "the node's certificate")
     parser.add_argument(
         "--strict", action="store_true", help="as Puppet 8: unknown variables and similar mistakes are errors"

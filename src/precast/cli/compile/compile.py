@@ -13,6 +13,7 @@ from precast.catalog import unknown
 from precast.catalog.envelope import seal
 from precast.cli.compile.eval import print_logs, print_problems
 from precast.cli.compile.node_inputs import add_environment_options, open_inputs
+from precast.cli.console.exports import add_exports
 from precast.cli.console.output import print_json, print_table
 from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
 from precast.lang.inputs import ABSENT
@@ -24,6 +25,7 @@ from precast.types.ordering import application_order
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_environment_options(parser)
+    add_exports(parser)
     parser.add_argument(
         "--entry",
         metavar="PATH",

@@ -11,6 +11,7 @@ from precast.base.spans import Source
 from precast.catalog.body import Body
 from precast.cli.code.local_environments import DirectoryTree, directory, open_environment
 from precast.cli.compile.node_inputs import make_node, make_settings
+from precast.cli.console.exports import read_exports
 from precast.cli.console.files import read_source
 from precast.cli.facts.local_facts import local_facts
 from precast.lang.file_trees import FileStore, TextTree
@@ -29,19 +30,20 @@ _MODULES = "puppet:///modules/"
 def inputs_of(args: argparse.Namespace, certname: str) -> tuple[Inputs, Settings]:
     """The inputs of a local compile. No fact becomes a hole, because no other node shares the catalog."""
     node = node_of(args, certname)
-    options: dict[str, Any] = {"identity_facts": (), "identity_trusted": ()}
+    exports = read_exports(args)
+    options: dict[str, Any] = {"identity_facts": (), "identity_trusted": (), "storeconfigs": exports is not None}
     paths = module_paths(args)
     if paths:
         options["module_path"] = tuple(map(str, paths))
     settings = make_settings(args, **options)
     if args.environment is None and not paths:
-        return Inputs(NodeAnswers(node, FileStore(TextTree({})))), settings
+        return Inputs(NodeAnswers(node, FileStore(TextTree({})), exports=exports)), settings
     if args.environment is None:
-        return Inputs(NodeAnswers(node, FileStore(DirectoryTree(NOWHERE, tuple(paths))))), settings
+        return Inputs(NodeAnswers(node, FileStore(DirectoryTree(NOWHERE, tuple(paths))), exports=exports)), settings
     place, files, constants = open_environment(args.environment)
     if paths:
         files = FileStore(DirectoryTree(place, tuple(paths)))
-    return Inputs(NodeAnswers(node, files, constants)), settings
+    return Inputs(NodeAnswers(node, files, constants, exports=exports)), settings
 
 
 def node_of(args: argparse.Namespace, certname: str) -> NodeData:

@@ -13,6 +13,7 @@ from precast.base.spans import visible
 from precast.cli import issues
 from precast.cli.compile.eval import fill_holes, print_logs, visible_lines
 from precast.cli.compile.node_inputs import add_environment_options, open_inputs
+from precast.cli.console.exports import add_exports
 from precast.cli.console.output import print_json
 from precast.cli.console.parser import declare_exits
 from precast.lang.compile import CompileFailure
@@ -33,6 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a key, such as ntp::servers or users.0.name; the first key with a value is used",
     )
     add_environment_options(parser)
+    add_exports(parser)
     parser.add_argument(
         "--merge", choices=STRATEGIES, help="how values of several levels are merged (default: as lookup_options say)"
     )

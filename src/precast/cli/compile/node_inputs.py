@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from precast.cli.code.local_environments import open_environment, read_facts
+from precast.cli.console.exports import read_exports
 from precast.cli.console.extensions import add_extensions, read_extensions
 from precast.cli.console.settings import ClientSettings, add_settings
 from precast.lang.inputs import Inputs
@@ -61,7 +62,9 @@ def open_inputs(args: argparse.Namespace, entry: str = "", **settings: Any) -> N
         constants["server_facts"] = known.server_facts
         settings["environment"] = known.environment
     node = msgspec.structs.replace(make_node(args, args.node, known=known), entry=entry)
-    inputs = Inputs(NodeAnswers(node, files, constants, decryptor=KeyFiles(Path.cwd())))
+    exports = read_exports(args)
+    settings["storeconfigs"] = exports is not None
+    inputs = Inputs(NodeAnswers(node, files, constants, decryptor=KeyFiles(Path.cwd()), exports=exports))
     return NodeInputs(inputs, node, make_settings(args, **settings))
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
 from precast.lang import datatypes
-from precast.lang.compiler.collectors import Collector, Realization
+from precast.lang.compiler.collecting.collectors import Collector, Realization
 from precast.lang.compiler.definitions import Definition
 from precast.lang.compiler.evaluation import evaluate_resource
 from precast.lang.compiler.overrides import Attribute, merge
-from precast.lang.compiler.relationships import Relationship, ref_of
-from precast.lang.compiler.resources import Parameter, Resource, capitalized, flatten, reference
+from precast.lang.compiler.relationships import Relationship
+from precast.lang.compiler.resources import Parameter, Resource, capitalized, flatten, ref_of, reference
 from precast.lang.issues import compiler as issues
 from precast.lang.scope import Frame, Scope
 
@@ -65,20 +65,21 @@ class Catalog:
         type_name = type_name.lower()
         if type_name == "class":
             return self._declare_class(scope, title, attributes, source, span)
-        definition = None
-        if self.compilation.known_types.find(type_name) is None:
-            definition = self.compilation.loader.define_named(type_name)
-            if definition is None:
-                raise issues.UNKNOWN_TYPE.error(name=type_name, guess=self._guess_type(type_name))
-        resource = Resource(
-            type_name, title, scope.frame, definition, virtual=virtual, exported=exported, source=source, span=span
-        )
+        resource = Resource(type_name, title, scope.frame, virtual=virtual, exported=exported, source=source, span=span)
         for name, value, adds in self.concrete_attributes(type_name, attributes):
             resource.set(name, Parameter(value, scope.frame, adds))
-        self.add(resource)
-        if definition is not None:
-            self._pending_defines.append(resource)
+        self.declare_resource(resource)
         return datatypes.ResourceType(type_name, resource.title)
+
+    def declare_resource(self, resource: Resource) -> None:
+        """Add a resource; if its type is a define, that is evaluated in one of the next rounds. Raises LANG-632 for an unknown type."""
+        if self.compilation.known_types.find(resource.type_name) is None:
+            resource.definition = self.compilation.loader.define_named(resource.type_name)
+            if resource.definition is None:
+                raise issues.UNKNOWN_TYPE.error(name=resource.type_name, guess=self._guess_type(resource.type_name))
+        self.add(resource)
+        if resource.definition is not None:
+            self._pending_defines.append(resource)
 
     def concrete_attributes(self, type_name: str, attributes: Iterable[Attribute]) -> Iterable[Attribute]:
         """The attributes, with holes resolved in those that need a value now: names, relationships, tags and the like."""

@@ -5,9 +5,8 @@ from typing import Any
 
 from precast.lang import datatypes
 from precast.lang.compiler.catalog import Catalog
-from precast.lang.compiler.collectors import Realization
-from precast.lang.compiler.relationships import ref_of
-from precast.lang.compiler.resources import Parameter, Resource, reference
+from precast.lang.compiler.collecting.collectors import Realization
+from precast.lang.compiler.resources import Parameter, Resource, ref_of, reference
 from precast.lang.issues import compiler as issues
 from precast.lang.ruby.puppet_text import ruby_text
 from precast.lang.scope import Frame, Scope
@@ -44,7 +43,7 @@ class CatalogOperations(Catalog):
         exported = type_name.startswith("@@")
         name = type_name.lstrip("@").removeprefix("::").lower()
         if exported:
-            self.compilation.complain(issues.EXPORT_IGNORED, always_warn=True)
+            self.compilation.complain_without_exports(issues.EXPORT_IGNORED, *self.compilation.place)
         source, span = self.compilation.place
         for title, given in resources.items():
             merged = defaults.merged(given)

@@ -97,6 +97,12 @@ class Compilation:
         if self.settings.strict != "off" or always_warn:
             self.log("warning", error.message)
 
+    def complain_without_exports(self, issue: Issue, source: Source | None, span: Span | None) -> None:
+        """Warn of an export or a collector of exports if none are collected."""
+        if not self.settings.storeconfigs:
+            self.place = (source, span)
+            self.complain(issue, always_warn=True)
+
     # Variables
 
     def top_variable(self, name: str) -> Any:
@@ -146,7 +152,7 @@ class Compilation:
             "environment": self.settings.environment,
             "strict": self.settings.strict,
             "strict_variables": self.settings.strict_variables,
-            "storeconfigs": False,
+            "storeconfigs": self.settings.storeconfigs,
         }
         known = Hash.of((own if answer is ABSENT else own | answer).items())
         return known if name == "all_local" else known.get(name, MISSING)

@@ -8,8 +8,7 @@ from precast.catalog.body import DEFINED, Body, Edge, ResourceData
 from precast.catalog.source_map import SourceLocation, SourceMap
 from precast.lang import datatypes
 from precast.lang.compiler.pinned_files import pinned_content
-from precast.lang.compiler.relationships import ref_of
-from precast.lang.compiler.resources import RELATIONSHIPS, Parameter, Resource, capitalized, flatten
+from precast.lang.compiler.resources import RELATIONSHIPS, Parameter, Resource, capitalized, flatten, ref_of
 from precast.lang.compiler.serialization import parameter_data
 from precast.lang.compiler.suggestions import did_you_mean
 from precast.lang.compiler.types.known_types import KnownTypes, is_inherited, is_metaparameter
@@ -150,6 +149,7 @@ def _data(known: KnownTypes, resource: Resource, tags: dict[str, None]) -> Resou
         parameters=parameters,
         tags=tuple(sorted(tags)),
         exported=resource.exported,
+        virtual=resource.virtual,
         sensitive_parameters=tuple(secret),
         kind=DEFINED if resource.definition is not None and not resource.is_class else "",
     )

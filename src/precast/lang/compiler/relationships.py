@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from precast.base.spans import Source, Span
 from precast.lang import datatypes
-from precast.lang.compiler.collectors import Collector
-from precast.lang.compiler.resources import Parameter, Resource, reference
+from precast.lang.compiler.collecting.collectors import Collector
+from precast.lang.compiler.resources import Parameter, Resource, ref_of
 from precast.lang.issues import compiler as issues
 
 if TYPE_CHECKING:
@@ -65,12 +65,3 @@ def _targets(operand: Any) -> list[tuple[str, datatypes.Type]]:
 
 def _as_type(resource: Resource) -> datatypes.Type:
     return datatypes.ResourceType(resource.type_name, resource.title)
-
-
-def ref_of(value: Any) -> str:
-    """A reference as the catalog writes it, such as `File[/etc/motd]`."""
-    if isinstance(value, datatypes.ClassType):
-        return reference("class", (value.class_name or "").removeprefix("::").lower())
-    name = (value.type_name or "").lower()
-    title = value.title or ""
-    return reference(name, title.removeprefix("::").lower() if name == "class" else title)

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from precast.base.spans import Source, Span
+from precast.lang import datatypes
 from precast.lang.issues import compiler as issues
 from precast.lang.ruby.puppet_text import ruby_text
 from precast.lang.values.base import to_string
@@ -36,7 +37,7 @@ class Resource:
     """A declared resource, class, define or node block."""
 
     __slots__ = (
-        "definition", "exported", "frame", "is_evaluated", "own_frame", "parameters", "ref", "source", "span",
+        "definition", "exported", "exporter", "frame", "is_evaluated", "own_frame", "parameters", "ref", "source", "span",
         "tags", "title", "title_value", "type_name", "virtual",
     )  # fmt: skip
 
@@ -49,6 +50,7 @@ class Resource:
         *,
         virtual: bool = False,
         exported: bool = False,
+        exporter: str = "",
         source: Source | None = None,
         span: Span | None = None,
     ) -> None:
@@ -63,6 +65,7 @@ class Resource:
         self.exported = exported
         self.source = source
         self.span = span
+        self.exporter = exporter  # the other node from which it was collected
         self.parameters: dict[str, Parameter] = {}
         self.tags: dict[str, None] = {}
         self.is_evaluated = False
@@ -130,6 +133,15 @@ def reference(type_name: str, title: str) -> str:
     if type_name == "class" and title != "main":
         title = capitalized(title)
     return f"{capitalized(type_name)}[{title}]"
+
+
+def ref_of(value: Any) -> str:
+    """A reference as the catalog writes it, such as `File[/etc/motd]`."""
+    if isinstance(value, datatypes.ClassType):
+        return reference("class", (value.class_name or "").removeprefix("::").lower())
+    name = (value.type_name or "").lower()
+    title = value.title or ""
+    return reference(name, title.removeprefix("::").lower() if name == "class" else title)
 
 
 def flatten(value: Any) -> list[Any]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from precast.lang import datatypes
-from precast.lang.compiler.relationships import ref_of
+from precast.lang.compiler.resources import ref_of
 from precast.lang.compiler.types.type_data import type_data
 from precast.lang.values import base as values
 from precast.lang.values.base import DEFAULT, Hash, Object, Rich, Sensitive

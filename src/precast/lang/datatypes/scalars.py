@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 from precast.lang.datatypes.base import ANY_SIZE, Check, Seen, Size, Type, Write
 from precast.lang.values import base as values
 from precast.lang.values.base import Regexp, Value, quoted
+from precast.lang.values.folding import fold
 from precast.lang.values.regexps import compile_regexp
 
 _NUMBERS: Final = (int, float)
@@ -184,8 +185,8 @@ class EnumType(Type):
 
     def build_check(self) -> Check:
         if self.any_case:
-            folded = frozenset(map(values.fold, self.values))
-            return lambda value: type(value) is str and values.fold(value) in folded
+            folded = frozenset(map(fold, self.values))
+            return lambda value: type(value) is str and fold(value) in folded
         words = frozenset(self.values)
         return lambda value: type(value) is str and value in words
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.lang import datatypes
-from precast.lang.compiler.collectors import Collector, collect_all, compare_parameter, query_all, query_any
+from precast.lang.compiler.collecting.collectors import Collector
+from precast.lang.compiler.collecting.queries import Both, Either, Everything, ParameterComparison
 from precast.lang.evaluator.declarations import attributes, unique
 from precast.lang.evaluator.translation import Code, Translator, place, translates, unwrap
 from precast.lang.issues import compiler as issues
@@ -16,7 +17,7 @@ from precast.lang.syntax import ast
 @translates(ast.Collector)
 def translate_collector(to: Translator, node: ast.Collector) -> Code:
     reference = to.code(node.type_expr)
-    query = _query(to, node.query) if node.query is not None else (lambda scope: collect_all)
+    query = _query(to, node.query) if node.query is not None else (lambda scope: Everything())
     operations = attributes(to, node.operations)
     exported = node.form == "exported"
     source, span = to.source, node.span
@@ -24,7 +25,7 @@ def translate_collector(to: Translator, node: ast.Collector) -> Code:
     def code(scope: Scope) -> Any:
         compilation = scope.compilation
         if exported:
-            compilation.at(source, span).complain(issues.COLLECT_IGNORED, always_warn=True)
+            compilation.complain_without_exports(issues.COLLECT_IGNORED, source, span)
         try:
             type_ref = reference(scope)
         except PrecastError as error:
@@ -47,7 +48,7 @@ def _query(to: Translator, node: ast.Node) -> Callable[[Scope], Any]:
     node = unwrap(node)
     if isinstance(node, ast.And | ast.Or):
         left, right = _query(to, node.left), _query(to, node.right)
-        combine = query_all if isinstance(node, ast.And) else query_any
+        combine = Both if isinstance(node, ast.And) else Either
         return lambda scope: combine(left(scope), right(scope))
     if isinstance(node, ast.Comparison) and node.op in ("==", "!="):
         return _comparison(to, node)
@@ -79,6 +80,6 @@ def _comparison(to: Translator, node: ast.Comparison) -> Callable[[Scope], Any]:
         name = scope.compilation.concrete(names(scope))
         if not isinstance(name, str):
             to.fail(issues.QUERY_OPERAND, node.left)
-        return compare_parameter(scope.compilation, name, scope.compilation.concrete(values(scope)), must_equal)
+        return ParameterComparison(scope.compilation, name, scope.compilation.concrete(values(scope)), must_equal)
 
     return code

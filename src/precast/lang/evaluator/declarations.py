@@ -85,7 +85,7 @@ def translate_resource(to: Translator, node: ast.Resource) -> Code:
         name = type_name(scope)
         compilation = scope.compilation
         if exported:
-            compilation.at(source, span).complain(issues.EXPORT_IGNORED, always_warn=True)
+            compilation.complain_without_exports(issues.EXPORT_IGNORED, source, span)
         seen: set[Any] = set()
         evaluated = []
         defaults: dict[str, Attribute] = {}

@@ -9,7 +9,8 @@ from precast.lang.datatypes import Type
 from precast.lang.evaluator.arithmetic import kind_with_article
 from precast.lang.issues import compiler as issues
 from precast.lang.scope import Scope
-from precast.lang.values.base import DEFAULT, Binary, Hash, Regexp, equals, fold, is_number
+from precast.lang.values.base import DEFAULT, Binary, Hash, Regexp, equals, is_number
+from precast.lang.values.folding import fold
 from precast.lang.values.regexps import compile_regexp
 from precast.lang.values.versions import SemVer, SemVerRange
 

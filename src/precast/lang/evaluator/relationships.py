@@ -4,7 +4,7 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.lang import datatypes
-from precast.lang.compiler.collectors import Collector
+from precast.lang.compiler.collecting.collectors import Collector
 from precast.lang.compiler.relationships import ChainedCollector
 from precast.lang.compiler.resources import flatten
 from precast.lang.evaluator.arithmetic import kind_with_article

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from precast.lang.functions.registry import Function
-from precast.lang.values.base import fold
+from precast.lang.values.folding import fold
 
 VERSIONCMP = Function(
     "versioncmp",

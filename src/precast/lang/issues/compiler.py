@@ -371,6 +371,18 @@ COLLECT_IGNORED = Issue(
     "You cannot collect exported resources without storeconfigs being set; the collection will be ignored",
     "",
 )
+QUERY_VALUE = Issue(
+    "LANG-780",
+    Kind.INPUT,
+    "a query over exported resources cannot compare with a value of the type {got}",
+    "compare with a string, a number, a Boolean, undef, a reference, or an array of these",
+)
+EXPORTED_TWICE = Issue(
+    "LANG-781",
+    Kind.INPUT,
+    "A duplicate resource was found while collecting exported resources, with the type and title {ref}: {first} and {second}",
+    "give the exported resources titles that contain the name of their node, or narrow the query",
+)
 CLASSES_NOT_COLLECTED = Issue("LANG-686", Kind.INPUT, "Classes cannot be collected", "include the class")
 NO_QUERY = Issue(
     "LANG-687", Kind.INPUT, "a query consists of ==, !=, and, or", "write something like title == 'x' or tag == 'y'"

@@ -13,6 +13,7 @@ from collections.abc import Iterator as PythonIterator
 from typing import Any, Final
 
 from precast.lang.issues import types as issues
+from precast.lang.values.folding import fold
 from precast.lang.values.hashes import Hash as Hash
 from precast.lang.values.hashes import identity_of as identity_of
 
@@ -193,14 +194,6 @@ class Iterator(Rich):
 def is_true(value: Value) -> bool:
     """Puppet's truth: everything but undef and false."""
     return value is not None and value is not False
-
-
-_UPPER_TO_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
-
-
-def fold(text: str) -> str:
-    """The text as comparisons see it: only A to Z are folded."""
-    return text.lower() if text.isascii() else text.translate(_UPPER_TO_LOWER)
 
 
 def equals(left: Value, right: Value) -> bool:

@@ -7,6 +7,8 @@ import msgspec
 from precast.base.digests import Digest
 from precast.base.frames import make_frame
 from precast.catalog.problems import CatalogProblem
+from precast.lang.exports import ExportsAnswer
+from precast.lang.inputs import ExportedQuery
 from precast.lang.node_answers import NodeData
 
 
@@ -17,6 +19,7 @@ class Begin(msgspec.Struct, frozen=True, tag="begin"):
     files: dict[str, Digest]
     constants: dict[str, Any]
     is_strict: bool
+    has_exports: bool = False
 
 
 class Compile(msgspec.Struct, frozen=True, tag="compile"):
@@ -35,6 +38,18 @@ class ContentRequest(msgspec.Struct, frozen=True, tag="want"):
     """The worker requests the content of a file."""
 
     digest: Digest
+
+
+class Exports(msgspec.Struct, frozen=True, tag="exports"):
+    """The exports of other nodes that the worker requested."""
+
+    answer: ExportsAnswer
+
+
+class ExportsRequest(msgspec.Struct, frozen=True, tag="want_exports"):
+    """The worker requests the exports of other nodes that a collector's query matches."""
+
+    question: ExportedQuery
 
 
 class Compiled(msgspec.Struct, frozen=True, tag="compiled"):
@@ -56,8 +71,8 @@ class WorkerFault(msgspec.Struct, frozen=True, tag="broke"):
     reason: str
 
 
-ToWorker = Begin | Compile | Content
-FromWorker = ContentRequest | Compiled | WorkerFault
+ToWorker = Begin | Compile | Content | Exports
+FromWorker = ContentRequest | ExportsRequest | Compiled | WorkerFault
 
 encode = msgspec.msgpack.Encoder().encode
 decode_to_worker = msgspec.msgpack.Decoder(ToWorker).decode

@@ -13,6 +13,7 @@ import os
 import pkgutil
 import sys
 import traceback
+from collections.abc import Callable
 from typing import BinaryIO
 
 import msgspec
@@ -25,7 +26,8 @@ from precast.base.errors import PrecastError
 from precast.base.frames import read_frame
 from precast.catalog.problems import CatalogProblem
 from precast.lang.compile import CompileFailure, compile_catalog
-from precast.lang.inputs import Inputs
+from precast.lang.exports import ExportsAnswer
+from precast.lang.inputs import ExportedQuery, Inputs
 from precast.lang.node_answers import NodeAnswers
 from precast.lang.settings import LogLine, Settings
 from precast.services.compile.messages import (
@@ -34,6 +36,8 @@ from precast.services.compile.messages import (
     Compiled,
     Content,
     ContentRequest,
+    Exports,
+    ExportsRequest,
     FromWorker,
     ToWorker,
     WorkerFault,
@@ -82,19 +86,21 @@ class Worker:
                 self._compiles += 1
                 if self._compiles % COMPILES_BETWEEN_COLLECTIONS == 0:
                     gc.collect()
-            case Content():
-                raise ValueError("the server sent a file that was not requested")
+            case Content() | Exports():
+                raise ValueError("the server sent an answer that was not requested")
 
     def _start(self, begin: Begin) -> None:
         self._begin = begin
         strictness = Settings.puppet8() if begin.is_strict else Settings()
         self._settings = msgspec.structs.replace(
-            strictness, environment=begin.environment, missing_module_facts="warning"
+            strictness, environment=begin.environment, missing_module_facts="warning", storeconfigs=begin.has_exports
         )
         self._files = VersionFiles(begin.files, self._fetch)
 
     def _compile(self, request: Compile) -> Compiled:
-        inputs = Inputs(NodeAnswers(request.node, self._files, self._begin.constants))
+        inputs = Inputs(
+            NodeAnswers(request.node, self._files, self._begin.constants, exports=_PipeExports(self._ask_exports))
+        )
         try:
             result = compile_catalog(inputs, self._settings)
         except CompileFailure as failure:
@@ -119,6 +125,13 @@ class Worker:
                 return data
         raise EOFError("the server closed the pipe")
 
+    def _ask_exports(self, question: ExportedQuery) -> ExportsAnswer:
+        self._send(ExportsRequest(question))
+        match self._receive():
+            case Exports(answer):
+                return answer
+        raise EOFError("the server closed the pipe")
+
     def _receive(self) -> ToWorker | None:
         data = read_frame(self._incoming)
         return None if data is None else decode_to_worker(data)
@@ -126,6 +139,20 @@ class Worker:
     def _send(self, message: FromWorker) -> None:
         self._outgoing.write(encode_frame(message))
         self._outgoing.flush()
+
+
+class _PipeExports:
+    """The exports that one compile has asked for: each question is asked once, so that its digest and its list are of one moment."""
+
+    def __init__(self, ask: Callable[[ExportedQuery], ExportsAnswer]) -> None:
+        self._ask = ask
+        self._known: dict[ExportedQuery, ExportsAnswer] = {}
+
+    def find(self, node: str, question: ExportedQuery) -> ExportsAnswer:
+        del node  # the server knows for which node it has requested the compile
+        if question not in self._known:
+            self._known[question] = self._ask(question)
+        return self._known[question]
 
 
 def _describe_error(error: Exception) -> str:

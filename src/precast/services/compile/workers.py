@@ -15,6 +15,8 @@ from precast.base.confinement.confine import Level
 from precast.base.digests import Digest
 from precast.base.errors import PrecastError
 from precast.base.frames import LENGTH_BYTES, frame_length
+from precast.lang.exports import ExportsAnswer
+from precast.lang.inputs import ExportedQuery
 from precast.lang.node_answers import NodeData
 from precast.services.compile import issues
 from precast.services.compile.messages import (
@@ -23,6 +25,9 @@ from precast.services.compile.messages import (
     Compiled,
     Content,
     ContentRequest,
+    Exports,
+    ExportsRequest,
+    ToWorker,
     WorkerFault,
     decode_from_worker,
     encode_frame,
@@ -32,6 +37,8 @@ from precast.services.compile.worker import OUT_OF_MEMORY
 MODULE = "precast.services.compile.worker"
 
 Load = Callable[[Digest], Awaitable[bytes]]
+# Answers a collector's question for a node of an environment.
+LoadExports = Callable[[str, str, ExportedQuery], Awaitable[ExportsAnswer]]
 
 
 class Limits(NamedTuple):
@@ -62,8 +69,8 @@ def worker_command(limits: Limits) -> list[str]:
 class _Process:
     """One worker. Its compiles run one after the other."""
 
-    def __init__(self, version: Version, load: Load, limits: Limits) -> None:
-        self._version, self._load, self._limits = version, load, limits
+    def __init__(self, version: Version, load: Load, load_exports: LoadExports | None, limits: Limits) -> None:
+        self._version, self._load, self._load_exports, self._limits = version, load, load_exports, limits
         self._process: asyncio.subprocess.Process | None = None
         self.turn = asyncio.Lock()
         self.used_s = 0.0
@@ -105,6 +112,11 @@ class _Process:
                     raise issues.COMPILE_CRASHED.error(node=node.certname, reason=reason)
                 case ContentRequest(digest):
                     _send(process.stdin, Content(await self._load(digest)))
+                case ExportsRequest(question) if self._load_exports is not None:
+                    answer = await self._load_exports(self._version.environment, node.certname, question)
+                    _send(process.stdin, Exports(answer))
+                case ExportsRequest():
+                    raise ValueError("it requested exports, which it was not told to collect")
 
     async def _start(self) -> asyncio.subprocess.Process:
         """Start the process in a session of its own and without our environment, which holds the password of the database."""
@@ -119,7 +131,8 @@ class _Process:
         assert process.stdin is not None
         version = self._version
         files, constants = dict(version.files), dict(version.constants)
-        _send(process.stdin, Begin(version.environment, files, constants, version.is_strict))
+        has_exports = self._load_exports is not None
+        _send(process.stdin, Begin(version.environment, files, constants, version.is_strict, has_exports))
         return process
 
     async def _explain_failure(self, node: NodeData, error: Exception) -> PrecastError:
@@ -138,7 +151,7 @@ class _Process:
         return issues.COMPILE_CRASHED.error(node=node.certname, reason=reason)
 
 
-def _send(pipe: asyncio.StreamWriter, message: Begin | Compile | Content) -> None:
+def _send(pipe: asyncio.StreamWriter, message: ToWorker) -> None:
     """Send a message. Raises ConnectionError if the pipe is closed: uvloop would raise a RuntimeError for such a write."""
     if pipe.is_closing():
         raise ConnectionResetError("its pipe is closed")
@@ -148,8 +161,11 @@ def _send(pipe: asyncio.StreamWriter, message: Begin | Compile | Content) -> Non
 class Workers:
     """All workers of this server. Cancelling a compile ends its process."""
 
-    def __init__(self, load: Load, clock: Clock, limits: Limits | None = None) -> None:
-        self._load, self._clock = load, clock
+    def __init__(
+        self, load: Load, clock: Clock, limits: Limits | None = None, load_exports: LoadExports | None = None
+    ) -> None:
+        """Without `load_exports`, exported resources are not collected, and a compile warns of them."""
+        self._load, self._clock, self._load_exports = load, clock, load_exports
         self._limits = limits or Limits()
         self._processes: dict[tuple[str, str], _Process] = {}
 
@@ -164,7 +180,7 @@ class Workers:
         process = self._processes.get(key)
         if process is None:
             await self._make_room()
-            process = self._processes.setdefault(key, _Process(version, self._load, self._limits))
+            process = self._processes.setdefault(key, _Process(version, self._load, self._load_exports, self._limits))
         async with process.turn:
             process.used_s = self._clock.monotonic_s()
             return await process.compile(node)

@@ -1,53 +1,23 @@
 """Collectors: `File <| … |>`, `File <<| … |>>` and `realize`, which realize virtual resources and may override their parameters.
 
-A collector stays until the compile ends, because matching resources may be declared later. It overrides each resource once.
+A collector stays until the compile ends, because matching resources may be declared later. It overrides each resource once. A collector
+of exports realizes what this node exports, from this compile, and adds what other nodes export.
 """
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
+from precast.lang.compiler.collecting.foreign import collect_foreign
+from precast.lang.compiler.collecting.queries import Query
 from precast.lang.compiler.overrides import merge
 from precast.lang.compiler.resources import Resource, capitalized
 from precast.lang.evaluator.translation import place
 from precast.lang.scope import Scope
-from precast.lang.values.base import Rich, equals
+from precast.lang.values.base import Rich
 
 if TYPE_CHECKING:
     from precast.lang.compiler.catalog import Catalog
-    from precast.lang.compiler.compilation import Compilation
-
-Query = Callable[[Resource], bool]
-
-
-def collect_all(resource: Resource) -> bool:
-    """The query of a collector that has no query of its own: it matches everything."""
-    return True
-
-
-def query_all(left: Query, right: Query) -> Query:
-    return lambda resource: left(resource) and right(resource)
-
-
-def query_any(left: Query, right: Query) -> Query:
-    return lambda resource: left(resource) or right(resource)
-
-
-def compare_parameter(compilation: "Compilation", name: str, value: Any, must_equal: bool) -> Query:
-    """`name == value`: an array matches if an element equals the value; `tag` matches tags. `!=` compares the parameter itself."""
-
-    def query(resource: Resource) -> bool:
-        actual = resource.title if name == "title" else compilation.concrete(resource.value(name))
-        if not must_equal:
-            return not equals(actual, value)
-        if name == "tag":
-            return str(value).lower() in resource.all_tags()
-        if isinstance(actual, tuple) and not isinstance(value, tuple):
-            return any(equals(item, value) for item in actual)
-        return equals(actual, value)
-
-    return query
 
 
 class Collector(Rich):
@@ -78,32 +48,37 @@ class Collector(Rich):
         return f"{capitalized(self.type_name)} <| |>"
 
     def collect(self, catalog: "Catalog") -> bool:
-        """Realize new matches, and say whether there were any. Exports of other nodes are not known here, so none are collected."""
-        if self.exported:
+        """Realize new matches, and say whether there were any. As in Puppet, exports are only collected with storeconfigs."""
+        if self.exported and not catalog.compilation.settings.storeconfigs:
             return False
         try:
-            fresh = [
-                resource
-                for resource in catalog.of_type(self.type_name)
-                if resource.ref not in self.matched and self.query(resource)
-            ]
+            fresh = self._matching(catalog)
+            if self.exported:
+                query = self.query.data()
+                fresh += collect_foreign(catalog, self.type_name, query, self.scope, self.source, self.span)
         except PrecastError as error:
             raise place(error, self.source, self.span) from None
         for resource in fresh:
             self.matched[resource.ref] = resource
             resource.virtual = False
             if self.overrides:
-                merge(
-                    catalog.compilation,
-                    resource,
-                    list(self.overrides.values()),
-                    self.scope.frame,
-                    self.source,
-                    self.span,
-                    True,
-                )
-                catalog.apply_defaults(resource, self.scope.frame)
+                self._override(catalog, resource)
         return bool(fresh)
+
+    def _matching(self, catalog: "Catalog") -> list[Resource]:
+        """Resources of this catalog that match for the first time. A collector of exports finds those that this node exports."""
+        return [
+            resource
+            for resource in catalog.of_type(self.type_name)
+            if resource.ref not in self.matched
+            and (resource.exported or not self.exported)
+            and self.query.matches(resource)
+        ]
+
+    def _override(self, catalog: "Catalog", resource: Resource) -> None:
+        overrides = list(self.overrides.values())
+        merge(catalog.compilation, resource, overrides, self.scope.frame, self.source, self.span, True)
+        catalog.apply_defaults(resource, self.scope.frame)
 
 
 class Realization:

@@ -33,7 +33,7 @@ Answer = Any
 
 
 class Question(msgspec.Struct, frozen=True, tag_field="ask"):
-    """One question of a compile."""
+    """One question of a compile. It is a key of the trace, so its data has tuples, also when it was read from JSON."""
 
 
 class EntryPoint(Question, frozen=True, tag="entry"):
@@ -147,12 +147,18 @@ class ExportedQuery(Question, frozen=True, tag="exported"):
     type_name: str
     query: Any
 
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "query", _with_tuples(self.query))
+
 
 class KeyedResult(Question, frozen=True, tag="keyed"):
     """The result of a pure function that mixes in the node's name. Asking for the result keeps the name itself a hole."""
 
     function: str
     arguments: Any
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "arguments", _with_tuples(self.arguments))
 
 
 class Constant(Question, frozen=True, tag="constant"):
@@ -163,6 +169,10 @@ class Constant(Question, frozen=True, tag="constant"):
 
 class CompilerVersion(Question, frozen=True, tag="compiler"):
     pass
+
+
+def _with_tuples(data: Any) -> Any:
+    return tuple(map(_with_tuples, data)) if isinstance(data, list | tuple) else data
 
 
 class Read(msgspec.Struct, frozen=True):

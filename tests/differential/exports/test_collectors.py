@@ -4,8 +4,10 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 
 from lab.differential.comparison import Answer, differences
 from precast.base.errors import PrecastError
@@ -19,8 +21,17 @@ from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import Inputs
 from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
-from tests.differential.exports.cases import CASES, Case
 
+Case = dict[str, Any]
+
+
+def read_cases() -> list[Case]:
+    document = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text(encoding="utf-8"))
+    both = dict.fromkeys(("b.example", "c.example"), document["note"])
+    return [{"id": name, "node": "a.example", "exporters": both, **case} for name, case in document["cases"].items()]
+
+
+CASES = read_cases()
 DRIVER = Path(__file__).with_name("puppet_exports.rb")
 # They follow from the parameters, which are compared.
 NOT_COMPARED: Answer = {"relationships": [], "order_error": "not asked for"}

@@ -89,3 +89,39 @@ def test_syntax_error_has_its_place(tmp_path: Path) -> None:
     (tmp_path / "manifests" / "site.pp").write_text("notify { 'x': message => }\n")
     _, err = compile_node(environment=str(tmp_path), code=64)
     assert err.startswith("manifests/site.pp:1:26: error:")
+
+
+EXPORTS = [
+    {"node": "db1.example.com", "type": "Notify", "title": "from db1", "parameters": {"message": "m"}, "tags": ["db"]},
+    {"node": "web1.example.com", "type": "Notify", "title": "from this node", "tags": ["db"]},
+]
+
+
+def collector(tmp_path: Path) -> str:
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / "site.pp").write_text("Notify <<| tag == 'db' |>>\n")
+    return str(tmp_path)
+
+
+def test_exports_of_other_nodes_are_read_from_a_file(tmp_path: Path) -> None:
+    environment = collector(tmp_path)
+    (tmp_path / "exports.json").write_text(json.dumps(EXPORTS))
+    words = ("--exports", str(tmp_path / "exports.json"), "--json")
+    out, err = compile_node(*words, environment=environment)
+    assert err == ""
+    assert [each["title"] for each in json.loads(out)["resources"] if each["type"] == "Notify"] == ["from db1"]
+
+
+def test_collector_without_exports_warns(tmp_path: Path) -> None:
+    out, err = compile_node(environment=collector(tmp_path))
+    assert "without storeconfigs" in err
+    assert "0 resources" in out
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", "[", '[{"type": "Notify"}]'])
+def test_file_that_does_not_contain_exports_is_one_clear_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "exports.json").write_text(text)
+    words = ("--exports", str(tmp_path / "exports.json"))
+    _, err = compile_node(*words, environment=collector(tmp_path), code=64)
+    assert "CLI-055" in err
+    assert "exports.json" in err

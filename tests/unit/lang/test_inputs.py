@@ -1,10 +1,11 @@
 """The questions of a compile: each is asked once, in order, and is as narrow as possible."""
 
+import msgspec
 import pytest
 
 from precast.base.errors import PrecastError
 from precast.lang.file_trees import FileStore, TextTree
-from precast.lang.inputs import ABSENT, FactPath, Inputs, Question
+from precast.lang.inputs import ABSENT, ExportedQuery, FactPath, Inputs, KeyedResult, Question
 from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.node_matching import match_node
 from tests.unit.lang.small_manifests import asked, compiled, failure
@@ -103,6 +104,14 @@ def test_node_block_is_one_question_with_its_captures() -> None:
 )
 def test_match_node_prefers_name_then_expression_then_default(matchers: tuple[str, ...], answer: object) -> None:
     assert match_node(matchers, "web1.example.com") == answer
+
+
+@pytest.mark.parametrize(
+    "question", [KeyedResult("fqdn_rand", (10, ("a",))), ExportedQuery("Notify", ("and", ("=", "tag", "a"), None))]
+)
+def test_question_of_a_stored_trace_can_be_asked_again(question: Question) -> None:
+    stored = msgspec.json.decode(msgspec.json.encode(question), type=type(question))
+    assert {stored: 1} == {question: 1}
 
 
 class UnknownQuestion(Question, frozen=True, tag="unknown"):

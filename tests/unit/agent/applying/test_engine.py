@@ -1,5 +1,6 @@
 """The engine on a node of cells: order, refreshes, failures, no-op, skipping, waiting, and checks made ahead."""
 
+import msgspec
 import pytest
 
 from precast.agent.applying.options import RunOptions
@@ -19,6 +20,14 @@ def test_change_is_made_and_reported() -> None:
     ran = run(body(resource("cell", "a", value="1")), {"a": "0"})
     assert ran.world.cells == {"a": "1"}
     assert ran.messages("Cell[a]") == ["value changed '0' to '1'"]
+
+
+def test_export_is_applied_only_if_it_is_realized() -> None:
+    realized = msgspec.structs.replace(resource("cell", "a", value="1"), exported=True)
+    elsewhere = msgspec.structs.replace(resource("cell", "b", value="1"), exported=True, virtual=True)
+    ran = run(body(realized, elsewhere), {"a": "0", "b": "0"})
+    assert ran.statuses() == {"Cell[a]": "changed"}
+    assert ran.world.cells == {"a": "1", "b": "0"}
 
 
 def test_check_made_ahead_is_repeated_after_a_change() -> None:

@@ -30,6 +30,7 @@ class Site:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.facts = {"tier": "gold", "other": "1"}
+        self.exports: str | None = None
         self.write("manifests/site.pp", "include m")
         self.write("modules/m/manifests/init.pp", "class m { file { '/x': content => template('m/x.erb') } }")
         self.write("modules/m/templates/x.erb", "tier <%= @tier %>")
@@ -51,6 +52,7 @@ class Site:
             manifest=None,
             root=self.root,
             state=None,
+            exports=self.exports,
         )
         return compile_here(args, node)
 
@@ -96,6 +98,29 @@ def test_file_that_was_absent_and_exists_now_compiles_again(site: Site) -> None:
         each.ref == "Notify[late]"
         for each in site.compile("$x = find_file('m/late') if $x { notify { 'late': } }").body.resources
     )
+
+
+def test_result_of_a_keyed_function_is_compared(site: Site) -> None:
+    first, second = (site.compile("notify { 'x': message => fqdn_rand(10, 'seed') }") for _ in range(2))
+    assert len(COMPILES) == 1
+    assert first == second
+
+
+def test_exports_are_compared_with_what_a_collector_found(site: Site) -> None:
+    def titles(**others: object) -> list[str]:
+        rows = [
+            {"node": "b", "type": "Notify", "title": "x", "tags": ["web"]},
+            {"node": "b", "type": "Notify", **others},
+        ]
+        (site.root / "exports.json").write_text(json.dumps(rows))
+        body = site.compile("Notify <<| tag == 'web' |>>").body
+        return [resource.title for resource in body.resources if resource.type == "Notify"]
+
+    site.exports = str(site.root / "exports.json")
+    assert titles(title="y", tags=["db"]) == titles(title="z", tags=["other"]) == ["x"]
+    assert len(COMPILES) == 1
+    assert titles(title="y", tags=["web"]) == ["x", "y"]
+    assert len(COMPILES) == 2
 
 
 def test_another_node_or_other_code_is_another_compile(site: Site) -> None:

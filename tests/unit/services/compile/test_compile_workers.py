@@ -12,6 +12,9 @@ from precast.base import digests
 from precast.base.clock import SystemClock
 from precast.base.errors import PrecastError
 from precast.catalog import body
+from precast.catalog.exports import ExportedResource, digest_exports
+from precast.lang.exports import ExportsAnswer, KnownExports
+from precast.lang.inputs import ExportedQuery
 from precast.lang.node_answers import NodeData
 from precast.services.compile.messages import Compiled
 from precast.services.compile.workers import Limits, Version, Workers
@@ -26,12 +29,20 @@ class Site:
     def __init__(self, limits: Limits | None = None) -> None:
         self._contents: dict[str, bytes] = {}
         self.loaded: list[str] = []
-        self.workers = Workers(self._load, SystemClock(), limits)
+        self.exports: list[ExportedResource] = []
+        self.asked: list[tuple[str, str, ExportedQuery]] = []
+        self.workers = Workers(self._load, SystemClock(), limits, self._load_exports)
 
     def version(self, files: Mapping[str, str], environment: str = "production") -> Version:
         known = {path: digests.of_bytes(text.encode()) for path, text in files.items()}
         self._contents.update((known[path], text.encode()) for path, text in files.items())
         return Version(environment, digests.of_bytes(repr(sorted(known.items())).encode()), known, {})
+
+    async def _load_exports(self, environment: str, node: str, question: ExportedQuery) -> ExportsAnswer:
+        self.asked.append((environment, node, question))
+        answer = KnownExports(self.exports).find(node, question)
+        self.exports.append(ExportedResource("late.example", "Notify", f"late {len(self.asked)}"))
+        return answer
 
     async def _load(self, digest: str) -> bytes:
         self.loaded.append(digest)
@@ -70,6 +81,31 @@ async def test_worker_fetches_the_files_it_needs_and_returns_its_trace(site: Sit
     assert len(site.loaded) == 2
     await site.workers.compile(version, NODE)
     assert len(site.loaded) == 2
+
+
+async def test_exports_are_asked_for_once_and_are_those_of_the_answer(site: Site) -> None:
+    """The exports change after each request; a compile that asked twice would put another list under the digest of its trace."""
+    version = site.version({"manifests/site.pp": "Notify <<| |>> notify { 'x': } Notify <<| |>>"})
+    first = ExportedResource("b.example", "Notify", "first")
+    site.exports = [first]
+    compiled = await site.workers.compile(version, NODE)
+    assert titles(compiled) == ["x", "first"]
+    assert compiled.logs == ()
+    question = ExportedQuery("Notify", None)
+    assert site.asked == [("production", NODE.certname, question)]
+    answers = [link.answer for link in decode_links(compiled.links) if link.question == question]
+    assert answers == [digest_exports([first])]
+    assert titles(await site.workers.compile(version, NODE)) == ["x", "first", "late 1"]
+
+
+async def test_worker_of_a_server_without_exports_warns() -> None:
+    site = Site()
+    site.workers = Workers(site._load, SystemClock())
+    version = site.version({"manifests/site.pp": "@@notify { 'x': } Notify <<| |>>"})
+    compiled = await site.workers.compile(version, NODE)
+    await site.workers.close()
+    assert [level for level, _ in compiled.logs] == ["warning", "warning"]
+    assert site.asked == []
 
 
 async def test_language_error_is_a_result_with_its_location(site: Site) -> None:

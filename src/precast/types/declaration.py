@@ -12,8 +12,8 @@ from typing import Literal
 from msgspec import Struct
 
 # How the title of the resource to follow is derived from a value: the value itself, the value if it is an absolute path, the directories
-# above it, or the program at the start of a command line.
-Derivation = Literal["title", "path", "parents", "program"]
+# above it, the program at the start of each line of a command, which may also be in double quotes, or the same for each command of a list.
+Derivation = Literal["title", "path", "parents", "program", "programs"]
 
 
 class AutoRelation(Struct, frozen=True):
@@ -25,6 +25,8 @@ class AutoRelation(Struct, frozen=True):
     kind: Literal["require", "before"] = "require"
     # Titles that are the same for every resource of the type.
     titles: tuple[str, ...] = ()
+    # Titles with values of attributes in them, as texts and names of attributes in turn.
+    formats: tuple[tuple[str, ...], ...] = ()
 
 
 class TitlePattern(Struct, frozen=True):

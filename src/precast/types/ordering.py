@@ -1,9 +1,10 @@
 """The order of a catalog with the automatic relationships of the managed types: a file follows its directory, an exec its user."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from precast.catalog import issues
 from precast.catalog.body import DEFINED, Body, ResourceData
@@ -14,6 +15,10 @@ from precast.types.declaration import AutoRelation, ManagedType
 # Types that modules declare, by name.
 Types = Mapping[str, ManagedType]
 NO_TYPES: Types = {}
+
+# Where a command line names its program: at the start of each line.
+_PROGRAM: Final = re.compile(r"^(/\S+)", re.MULTILINE)
+_QUOTED_PROGRAM: Final = re.compile(r'^"([^"]+)"', re.MULTILINE)
 
 Find = Callable[[str], ManagedType | None]
 # References by type and title, and by type and namevar.
@@ -143,14 +148,36 @@ def _titles(resource: _NamedResource, relation: AutoRelation) -> Iterable[str]:
     """The titles to which an automatic relationship of a resource points; usually none."""
     values: list[Any] = []
     for attribute in relation.attributes:
-        value = resource.parameters.get(attribute)
-        if value is None and resource.declared is not None and attribute in resource.declared.namevars:
-            value = resource.name
-        if value is not None:
+        value = _value(resource, attribute)
+        if relation.derivation == "program":
+            values.append(_program(value))
+        elif relation.derivation == "programs":
+            values += map(_program, value if isinstance(value, list) else (value,))
+        elif value is not None:
             values += value if isinstance(value, list) else (value,)
-    if not values:
+    if not values and not relation.formats:
         return relation.titles
-    return chain(relation.titles, (title for value in values for title in _derive(value, relation.derivation)))
+    formatted = (_format(resource, parts) for parts in relation.formats)
+    derived = (title for value in values for title in _derive(value, relation.derivation))
+    return chain(relation.titles, formatted, derived)
+
+
+def _value(resource: _NamedResource, attribute: str) -> Any:
+    value = resource.parameters.get(attribute)
+    if value is None and resource.declared is not None and attribute in resource.declared.namevars:
+        return resource.name
+    return value
+
+
+def _program(command: Any) -> Any:
+    """The text that names the program: a command is a line or a list of words."""
+    return command[0] if isinstance(command, list) and command else command
+
+
+def _format(resource: _NamedResource, parts: tuple[str, ...]) -> str:
+    """Texts and the values of attributes in turn; an attribute without a value adds nothing."""
+    values = (part if at % 2 == 0 else _value(resource, part) for at, part in enumerate(parts))
+    return "".join(str(value) for value in values if value is not None)
 
 
 def _derive(value: Any, derivation: str) -> Iterator[str]:
@@ -161,8 +188,10 @@ def _derive(value: Any, derivation: str) -> Iterator[str]:
     elif derivation == "path":
         if value.startswith("/"):
             yield value
-    elif derivation == "program":
-        yield value.split(" ")[0]
+    elif derivation in ("program", "programs"):
+        yield from _PROGRAM.findall(value)
+        if derivation == "program":
+            yield from _QUOTED_PROGRAM.findall(value)
     else:
         while "/" in value.rstrip("/") and value.rstrip("/"):
             value = value.rstrip("/").rpartition("/")[0] or "/"

@@ -97,7 +97,8 @@ EXEC = ManagedType(
     is_isomorphic=False,
     relations=(
         AutoRelation("file", ("cwd",), "path"),
-        AutoRelation("file", ("command", "onlyif", "unless"), "program"),
+        AutoRelation("file", ("command",), "program"),
+        AutoRelation("file", ("onlyif", "unless"), "programs"),
         AutoRelation("user", ("user",)),
     ),
 )

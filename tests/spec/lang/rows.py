@@ -24,6 +24,7 @@ EXPRESSIONS = [
 ]
 MANIFESTS = [
     HERE / "manifests.jsonl",
+    HERE / "causes.jsonl",
     HERE / "catalogs.jsonl",
     HERE / "compiler.jsonl",
     HERE / "random_catalogs.jsonl",

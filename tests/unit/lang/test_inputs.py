@@ -52,10 +52,10 @@ def test_autoloader_asks_for_every_file_it_tried() -> None:
     assert reads == [
         ("file", "environment.conf"),
         ("module", "m"),
+        ("file", "modules/m/manifests/init.pp"),  # loaded before any other file of the module, as Puppet does
         ("file", "modules/m/manifests/a/b.pp"),
         ("file", "modules/m/manifests/x/y.pp"),
         ("file", "modules/m/manifests/x.pp"),
-        ("file", "modules/m/manifests/init.pp"),
     ]
 
 

@@ -30,7 +30,13 @@ _FOLLOWED = {
     "path": "the {type} at the path in {attributes}",
     "parents": "each {type} above its {attributes}",
     "program": "the {type} of the program that {attributes} runs",
+    "programs": "the {type} of each program that {attributes} runs",
 }
+
+
+def _format_text(parts: tuple[str, ...]) -> str:
+    """`svc-` with the name, as documentation writes it: `svc-<name>`."""
+    return "".join(part if at % 2 == 0 else f"<{part}>" for at, part in enumerate(parts))
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -218,7 +224,8 @@ def _print_type(declared: ManagedType) -> None:
             type=relation.type_name, attributes=" or ".join(relation.attributes)
         )
         followed = [named] if relation.attributes else []
-        followed += [f"{relation.type_name} {title}" for title in relation.titles]
+        titles = (*relation.titles, *map(_format_text, relation.formats))
+        followed += [f"{relation.type_name} {title}" for title in titles]
         print(f"  It is automatically ordered {order} {', '.join(followed)}.")
     for title_pattern in declared.title_patterns if len(declared.namevars) > 1 else ():
         print(

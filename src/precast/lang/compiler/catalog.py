@@ -14,7 +14,7 @@ from precast.lang.compiler.collecting.collectors import Collector, Realization
 from precast.lang.compiler.definitions import Definition
 from precast.lang.compiler.evaluation import evaluate_resource
 from precast.lang.compiler.overrides import Attribute, merge
-from precast.lang.compiler.relationships import Relationship
+from precast.lang.compiler.relationships import Relationship, SharedArrays
 from precast.lang.compiler.resources import Parameter, Resource, capitalized, flatten, ref_of, reference
 from precast.lang.issues import compiler as issues
 from precast.lang.scope import Frame, Scope
@@ -43,7 +43,18 @@ class Catalog:
         self._overrides: dict[str, list[tuple[list[Attribute], Frame, Source, Span]]] = {}
 
     def find(self, ref: str) -> Resource | None:
+        """The resource of a reference. Its title may be another form of the name: `File[/a/]` is `File[/a]`."""
+        return self._declared(ref) or self._named_alike(ref)
+
+    def _declared(self, ref: str) -> Resource | None:
         return self.resources.get(ref) or self.aliases.get(ref)
+
+    def _named_alike(self, ref: str) -> Resource | None:
+        type_name, _, title = ref[:-1].partition("[")
+        if not self._by_type.get(type_name.lower()):
+            return None
+        name = self.compilation.known_types.name_in_title(type_name.lower(), title)
+        return None if name == title else self._declared(reference(type_name.lower(), name))
 
     def of_type(self, type_name: str) -> list[Resource]:
         return self._by_type.get(type_name, [])
@@ -120,7 +131,7 @@ class Catalog:
 
     def add(self, resource: Resource) -> None:
         """Add a resource. Raises if its reference is taken."""
-        earlier = self.find(resource.ref)
+        earlier = self._declared(resource.ref)
         if earlier is not None:
             raise issues.DUPLICATE.error(resource.source, resource.span, ref=resource.ref, where=earlier.place())
         self.resources[resource.ref] = resource
@@ -187,7 +198,7 @@ class Catalog:
 
     def _add_alias(self, resource: Resource, name: str) -> None:
         ref = reference(resource.type_name, name)
-        earlier = self.find(ref)
+        earlier = self._declared(ref)
         if earlier is not None and earlier is not resource:
             raise issues.ALIAS_TAKEN.error(
                 resource.source, resource.span, ref=resource.ref, alias=name, where=earlier.place()
@@ -284,8 +295,9 @@ class Catalog:
             merge(self.compilation, resource, attributes, frame, source, span)
 
     def apply_relationships(self) -> None:
+        arrays = SharedArrays(self)
         for relationship in self._relationships:
-            relationship.apply(self)
+            relationship.apply(self, arrays)
 
     def apply_late_overrides(self) -> None:
         """Apply overrides of resources that were declared later. Raises if a resource was never declared."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from precast.base.errors import Issue
 from precast.base.spans import Source, Span
-from precast.lang import datatypes
+from precast.lang import datatypes, puppet_settings
 from precast.lang.compiler.catalog_operations import CatalogOperations
 from precast.lang.compiler.epp_templates import render
 from precast.lang.compiler.facts import NodeVariables
@@ -149,6 +149,7 @@ class Compilation:
     def _setting(self, name: str) -> Any:
         answer = self.inputs.ask(Constant("settings"))
         own = {
+            **puppet_settings.DEFAULTS,
             "environment": self.settings.environment,
             "strict": self.settings.strict,
             "strict_variables": self.settings.strict_variables,

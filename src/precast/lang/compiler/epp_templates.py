@@ -1,4 +1,4 @@
-"""Renders EPP templates: an inline one without parameters sees the variables around it, all others only the top scope."""
+"""Renders EPP templates: an inline one is evaluated in the scope around it, one of a file in the top scope."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +39,7 @@ def translate_template(source: Source) -> TemplateCode:
 def render(compilation: "Compilation", scope: Scope, source: Source, parameters: Hash | None, inline: bool) -> Any:
     """Render a template: a String; a value that is filled in later if the output contains one (`catalog.unknown`); or a Sensitive."""
     code = translate_template(source)
-    sees_local = inline and code.parameters is None and parameters is None
-    inner = scope.inner({}) if sees_local else Scope(compilation, scope.frame, compilation.top, {})
+    inner = (scope if inline else compilation.top).inner({})
     _bind(compilation, inner, code, parameters or Hash())
     compilation.output.append([])
     try:
@@ -67,8 +66,8 @@ def _bind(compilation: "Compilation", scope: Scope, code: TemplateCode, given: H
         variables.update(given)
         return
     names = [parameter.name for parameter in code.parameters]
-    for name in given:
-        if name not in names:
+    for name, value in given.items():
+        if name not in names and value is not None:
             raise issues.TEMPLATE_PARAMETER_UNKNOWN.error(name=name, guess=did_you_mean(str(name), names))
     for parameter in code.parameters:
         value = given.get(parameter.name)
@@ -80,7 +79,7 @@ def _bind(compilation: "Compilation", scope: Scope, code: TemplateCode, given: H
         if parameter.is_typed:
             wanted = parameter.type_in(scope)
             value = compilation.concrete_for_type(value, wanted)
-            if not wanted.check(value):
+            if not mismatch.fits_parameter(wanted, value):
                 reason = mismatch.describe(f"parameter '{parameter.name}'", wanted, value)
                 raise issues.TEMPLATE_PARAMETER_MISMATCH.error(reason=reason)
         variables[parameter.name] = value

@@ -9,7 +9,7 @@ from precast.lang.compiler.resources import Parameter, Resource, reference
 from precast.lang.compiler.suggestions import did_you_mean
 from precast.lang.compiler.types import known_types
 from precast.lang.control_flow import Next, Return
-from precast.lang.datatypes import infer, mismatch
+from precast.lang.datatypes import mismatch
 from precast.lang.evaluator.lambdas import ParameterCode
 from precast.lang.hiera.invocation import Invocation
 from precast.lang.issues import compiler as issues
@@ -53,8 +53,7 @@ def _scope_of(compilation: "Compilation", resource: Resource, definition: Defini
     variables["name"] = resource.title_value if name is None else name
     if definition.module_name:
         variables["module_name"] = definition.module_name
-    if declared_in.module_name:
-        variables["caller_module_name"] = declared_in.module_name
+    variables["caller_module_name"] = (parent_class or declared_in).module_name
     return scope
 
 
@@ -124,8 +123,7 @@ def _check_type(
 ) -> Any:
     wanted = parameter.type_in(scope)
     value = compilation.concrete_for_type(value, wanted)
-    # A bare Optional has no instance but undef, yet accepts every type: Puppet tests both here.
-    if not wanted.check(value) and not wanted.accepts(infer(value)):
+    if not mismatch.fits_parameter(wanted, value):
         reason = mismatch.describe(f"parameter '{parameter.name}'", wanted, value)
         if is_data:
             key = f"{scope.frame.name}::{parameter.name}"

@@ -135,8 +135,8 @@ def _check_relationship(catalog: "Catalog", resource: Resource, name: str, value
 def _data(known: KnownTypes, resource: Resource, tags: dict[str, None]) -> ResourceData:
     parameters: dict[str, Any] = {}
     secret: list[str] = []
-    for name, parameter in known.with_title(resource).items():
-        value = parameter
+    for given_name, value in known.with_title(resource).items():
+        name = given_name.lower()  # a catalog has no capital letters in names, though variables may
         if isinstance(value, Sensitive):
             secret.append(name)
             value = value.unwrap()

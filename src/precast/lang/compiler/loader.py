@@ -12,6 +12,7 @@ from precast.lang import datatypes
 from precast.lang.compiler.definitions import Definition, NodeBlock, SourceUnit, node_title
 from precast.lang.evaluator.lambdas import UserFunction
 from precast.lang.evaluator.translation import Code
+from precast.lang.functions import registry
 from precast.lang.inputs import ABSENT, Inputs, ModuleDirectory, ModuleFile
 from precast.lang.issues import compiler as issues
 from precast.lang.settings import Settings
@@ -52,8 +53,10 @@ class Loader:
         self.classes: dict[str, Definition] = {}
         self.defines: dict[str, Definition] = {}
         self.functions: dict[str, UserFunction] = {}
+        self.hidden_functions: set[str] = set()  # built-in functions that the main manifest defines anew
         self.aliases: dict[str, tuple[ast.TypeAliasDefinition, Code]] = {}
         self.nodes: list[NodeBlock] = []
+        self._node_titles: set[str] = set()
 
     def add(self, unit: SourceUnit) -> None:
         """Add the definitions of a unit and log its warnings. Raises if a definition exists already."""
@@ -69,6 +72,8 @@ class Loader:
             self.defines[name] = definition
         for name, function in unit.functions.items():
             self.functions.setdefault(name, function)
+            if "::" not in name and registry.find(name) is not None:
+                self.hidden_functions.add(name)
         for name, alias in unit.aliases.items():
             if datatypes.core(alias[0].name) is not None:
                 raise issues.CORE_TYPE_REDEFINED.error(unit.source, alias[0].span, name=alias[0].name)
@@ -104,10 +109,11 @@ class Loader:
             )
 
     def _add_node(self, node: NodeBlock) -> None:
-        known = {node_title(matcher) for block in self.nodes for matcher in block.matchers}
-        for matcher in node.matchers:
-            if node_title(matcher) in known:
+        titles = [node_title(matcher) for matcher in node.matchers]
+        for matcher, title in zip(node.matchers, titles, strict=True):
+            if title in self._node_titles:
                 raise issues.NODE_REDEFINED.error(node.source, node.span, name=matcher)
+        self._node_titles.update(titles)
         self.nodes.append(node)
 
     def module_directory(self, name: str) -> str | None:
@@ -151,13 +157,16 @@ class Loader:
         return alias
 
     def _find(self, known: dict[str, DefinitionT], name: str) -> DefinitionT | None:
-        """The definition with a name, after loading the files that may contain it, the most specific first."""
+        """The definition with a name, after loading the module's init.pp and the files that may contain it, the most specific first."""
         definition = known.get(name)
         if definition is not None:
             return definition
         module, *rest = name.split("::")
         directory = self.module_directory(module)
         if directory is not None:
+            self._load(f"{directory}/manifests/init.pp", module)
+            if name in known and not rest:
+                return known[name]
             for depth in range(len(rest), -1, -1):
                 inner = "/".join(rest[:depth]) or "init"
                 self._load(f"{directory}/manifests/{inner}.pp", module)

@@ -30,7 +30,7 @@ def evaluate_node_block(compilation: "Compilation") -> None:
     compilation.catalog.classes.append(title)
     frame = Frame(title, resource, compilation.top.frame, "", is_open=True)
     scope = new_frame(compilation, frame, compilation.top)
-    scope.variables.update(title=title, name=title)
+    scope.variables.update(title=title, name=title, module_name="", caller_module_name="")
     scope.matches = tuple(captures) or None
     block.body(scope)
 

@@ -24,24 +24,57 @@ class Relationship:
         self.source = source
         self.span = span
 
-    def apply(self, catalog: "Catalog") -> None:
+    def apply(self, catalog: "Catalog", arrays: "SharedArrays") -> None:
         """Add each second operand to the metaparameter of each first. Raises if a resource is not in the catalog."""
         seconds = [target for operand in self.second for target in _targets(operand)]
         for operand in self.first:
             for ref, _ in _targets(operand):
                 for other, target in seconds:
-                    self._relate(catalog, ref, other, target)
+                    self._relate(catalog, arrays, ref, other, target)
 
-    def _relate(self, catalog: "Catalog", ref: str, other: str, target: datatypes.Type) -> None:
+    def _relate(self, catalog: "Catalog", arrays: "SharedArrays", ref: str, other: str, target: datatypes.Type) -> None:
         first = catalog.find(ref)
         if first is None:
             raise issues.RELATION_SOURCE_MISSING.error(self.source, self.span, missing=ref, other=other)
         if catalog.find(other) is None:
             raise issues.RELATION_TARGET_MISSING.error(self.source, self.span, missing=other, other=ref)
         present = first.value(self.kind)
-        before = () if present is None else present if isinstance(present, tuple) else (present,)
         # An arrow written twice adds the target twice, as in Puppet.
-        first.set(self.kind, Parameter((*before, target), first.frame or catalog.compilation.top.frame))
+        if isinstance(present, tuple) and present:
+            arrays.add(present, target)
+            return
+        before = () if present is None or present == () else (present,)
+        parameter = Parameter((*before, target), first.frame or catalog.compilation.top.frame)
+        first.set(self.kind, parameter)
+        arrays.hold(parameter)
+
+
+class SharedArrays:
+    """The arrays in parameters, by identity. Puppet adds the target of an arrow to the array itself, so that all that share it change.
+
+    Two resources share an array that one expression gave both of them: the body of several titles, a variable, a resource default.
+    """
+
+    def __init__(self, catalog: "Catalog") -> None:
+        self._holders: dict[int, list[Parameter]] = {}
+        for resource in catalog.resources.values():
+            for parameter in resource.parameters.values():
+                if isinstance(parameter.value, tuple) and parameter.value:
+                    self.hold(parameter)
+
+    def hold(self, parameter: Parameter) -> None:
+        """Note that a parameter holds its array."""
+        holders = self._holders.setdefault(id(parameter.value), [])
+        if not any(parameter is holder for holder in holders):
+            holders.append(parameter)
+
+    def add(self, array: tuple[Any, ...], target: Any) -> None:
+        """Replace an array by one with a further item, in each parameter that holds it."""
+        now = (*array, target)
+        holders = self._holders.pop(id(array))
+        for parameter in holders:
+            parameter.value = now
+        self._holders[id(now)] = holders
 
 
 class ChainedCollector:

@@ -151,7 +151,8 @@ def _regexp(value: Regexp, form: Format) -> str:
     _expect(form, "sp", "Regexp")
     if form.letter == "p":
         return form.padded(str(value))
-    return form.padded(quoted(value.pattern) if form.is_alternative else value.pattern)
+    text = value.plain_text()
+    return form.padded(quoted(text) if form.is_alternative else text)
 
 
 def _type(value: Type, form: Format) -> str:

@@ -106,6 +106,14 @@ def _size_text(wanted: Size, got: Size) -> str:
     return f"between {wanted.low} and {wanted.high}, got {count}"
 
 
+def fits_parameter(wanted: Type, value: Value) -> bool:
+    """Whether a parameter of a class, define or template accepts a value.
+
+    A bare Optional or Variant has no instances of its own, but Puppet tests whether there is a difference to describe, and finds none.
+    """
+    return wanted.check(value) or wanted.accepts(infer(value)) or (isinstance(wanted, VariantType) and not wanted.types)
+
+
 def describe(subject: str, wanted: Type, value: Value) -> str:
     """Why a value does not fit a type, in one line: the subject ("parameter 'x'") and every reason."""
     reasons = "; ".join(differences(wanted, value))

@@ -92,7 +92,7 @@ class _CallSite:
         block = None if self.block is None else self.block.at(scope)
         compilation = scope.compilation
         try:
-            if self.builtin is not None:
+            if self.builtin is not None and self.name not in compilation.loader.hidden_functions:
                 compilation.place = (self.source, self.span)
                 return self.builtin.call(compilation, scope, args, block, self.span)
             return compilation.call_loaded(scope, self.name, args, block, self.source, self.span)
@@ -109,6 +109,6 @@ class _CallSite:
 def call_by_name(scope: Scope, name: str, args: tuple[Any, ...], block: Any) -> Any:
     """Call a function by a computed name; errors come without a place."""
     builtin = registry.find(name)
-    if builtin is not None:
+    if builtin is not None and name not in scope.compilation.loader.hidden_functions:
         return builtin.call(scope.compilation, scope, args, block, None)
     return scope.compilation.call_loaded(scope, name, args, block)

@@ -93,6 +93,12 @@ OUTSIDE = Issue(
     "{path} is outside the {layer}; a compile cannot read it",
     "move the data below the directory of its hiera.yaml and give a relative datadir",
 )
+SKIPPED = Issue(
+    "HIERA-048",
+    Kind.INPUT,
+    "{path} is outside the {layer} and is skipped: a compile reads nothing there",
+    "move the data below the directory of its hiera.yaml and give a relative datadir",
+)
 NO_DATA_FUNCTION = Issue(
     "HIERA-022",
     Kind.INPUT,

@@ -80,6 +80,7 @@ class Resolver:
         return "" if path == "." else self._inside(path) if path else ""
 
     def _inside(self, path: str) -> str:
+        """Return the path as the inputs name it. One outside of the environment stays: the version has no such file, so it is skipped."""
         if path.startswith("/"):
             if any(path == root or path.startswith(f"{root}/") for root in self._allowed):
                 return path
@@ -88,7 +89,8 @@ class Resolver:
                 return inside
         elif path != ".." and not path.startswith("../"):
             return path
-        raise issues.OUTSIDE.error(path=path, layer=self._layer)
+        self._host.warn_once(f"outside {path}", issues.SKIPPED.error(path=path, layer=self._layer).message)
+        return path
 
     def _mapped(self, triple: tuple[str, ...], datadir: Any, texts: Interpolator) -> tuple[Location, ...]:
         name, variable, path = triple

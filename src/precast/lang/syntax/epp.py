@@ -15,7 +15,7 @@ from precast.lang.syntax.lexer import EPP_CODE, Lexer
 
 _TAG: Final = re.compile(r"<%%|%%>|<%[#=-]?")
 _COMMENT_END: Final = re.compile(r"-?%>")
-_AFTER: Final = re.compile(r"[ \t]*(?:\r?\n)?")
+_AFTER: Final = re.compile(r"[ \t]*\r?\n?")
 
 
 class EppLexer(Lexer):
@@ -47,6 +47,8 @@ class EppLexer(Lexer):
             if tag in ("<%%", "%%>"):
                 parts.append(tag.replace("%%", "%"))
             elif tag == "<%#":
+                if text.startswith("-", pos):  # `<%#-` removes the blanks before it, as `<%-` does
+                    parts = ["".join(parts).rstrip(" \t")]
                 pos = start = self._comment_end(match.start(), pos)
             else:
                 if tag == "<%-":

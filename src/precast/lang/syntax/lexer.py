@@ -46,7 +46,7 @@ _GROUPS: Final = (
 _NUMBER: Final = re.compile(
     r"[1-9]\d*(?:\.\d+)?(?:[eE]-?\d+)?|0(?:\.\d+(?:[eE]-?\d+)?)?|0[0-7]+|0[xX][0-9A-Fa-f]+", re.ASCII
 )
-_REGEXP: Final = re.compile(r"/[^/\\\n]*+(?:\\[^\n][^/\\\n]*+)*/")
+_REGEXP: Final = re.compile(r"/[^/\\]*+(?:\\(?s:.)[^/\\]*+)*/")
 _VARIABLE: Final = re.compile(r"\$((?:::)?(?:\w+::)*\w+)", re.ASCII)
 _MAX_DEPTH: Final = 50  # strings inside strings
 

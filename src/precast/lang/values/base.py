@@ -75,10 +75,17 @@ class Regexp(Rich):
         return hash(("Regexp", self.pattern))
 
     def rich_value(self) -> Value:
-        return self.pattern
+        return self.plain_text()
+
+    def plain_text(self) -> str:
+        """The text without slashes. Ruby gives a pattern with other than ASCII characters an encoding, which Puppet shows as options."""
+        return f"(?-imx:{self.pattern})" if self._has_encoding() else self.pattern
 
     def __str__(self) -> str:
-        return f"/{escape_slashes(self.pattern)}/"
+        return f"/(?-mix:{self.pattern})/" if self._has_encoding() else f"/{escape_slashes(self.pattern)}/"
+
+    def _has_encoding(self) -> bool:
+        return not self.pattern.isascii() or "\\u" in self.pattern
 
 
 def escape_slashes(pattern: str) -> str:

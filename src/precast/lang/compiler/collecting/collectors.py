@@ -92,8 +92,8 @@ class Realization:
         self.span = span
 
     def collect(self, catalog: "Catalog") -> bool:
-        declared = [ref for ref in self.wanted if ref in catalog.resources]
-        for ref in declared:
-            catalog.resources[ref].virtual = False
+        declared = {ref: resource for ref in self.wanted if (resource := catalog.find(ref)) is not None}
+        for ref, resource in declared.items():
+            resource.virtual = False
             del self.wanted[ref]
         return bool(declared)

@@ -91,6 +91,14 @@ class KnownTypes:
         values.setdefault("name", named)
         return tuple(values.get(name) for name in sorted(declared.namevars))
 
+    def name_in_title(self, type_name: str, title: str) -> str:
+        """The name that a title stands for, by the title patterns of its type; the title itself if it sets more or nothing else."""
+        declared = self.find(type_name)
+        if declared is None or not declared.is_isomorphic or not declared.has_form_for(title):
+            return title
+        names = declared.names_of_title(title)
+        return next(iter(names.values())) if len(names) == 1 else title
+
     def with_title(self, resource: Resource) -> dict[str, Any]:
         """The parameters' values, including those that the title sets; one that only repeats the title is left out."""
         values = {name: parameter.value for name, parameter in resource.parameters.items()}

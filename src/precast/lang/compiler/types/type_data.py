@@ -91,7 +91,7 @@ _ATTRIBUTES: tuple[tuple[Any, Callable[[Any], dict[str, Any]]], ...] = (
     (StringType, _string),
     (EnumType, _enum),
     (PatternType, lambda value: {"patterns": [type_data(RegexpType(pattern)) for pattern in value.patterns]}),
-    (RegexpType, lambda value: {} if value.pattern is None else {"pattern": value.pattern.pattern}),
+    (RegexpType, lambda value: {} if value.pattern is None else {"pattern": value.pattern.plain_text()}),
     (ArrayType, _array),
     (HashType, _hash),
     (TupleType, _tuple),

@@ -5,7 +5,7 @@ from typing import Any, Literal, cast
 
 from precast.lang.ruby.declarations.outline import Block
 from precast.lang.ruby.declarations.ruby_file import RubyFile, symbol_text
-from precast.lang.ruby.syntax.tokens import Token
+from precast.lang.ruby.syntax.tokens import Interpolated, Token
 from precast.types.declaration import AutoRelation
 
 _MODIFIERS = frozenset(("if", "unless"))
@@ -25,6 +25,7 @@ def auto_relation(
             tokens = tokens[:at]
             break
     titles: list[str] = []
+    formats: list[tuple[str, ...]] = []
     attributes: list[str] = []
     at = 0
     while at < len(tokens):
@@ -36,15 +37,33 @@ def auto_relation(
         token = tokens[at]
         if token.kind == "string" and isinstance(token.value, str):
             titles.append(token.value)
+        elif token.kind == "string" and (parts := _format(token.value, names)) is not None:
+            formats.append(parts)
         elif token.kind == "words":
             titles += token.value[0]
         elif token.kind not in _IGNORED:
             return None
         at += 1
-    if not titles and not attributes:
+    if not titles and not formats and not attributes:
         return None
     direction = cast('Literal["require", "before"]', kind)
-    return AutoRelation(type_name, tuple(attributes), kind=direction, titles=tuple(titles))
+    return AutoRelation(type_name, tuple(attributes), kind=direction, titles=tuple(titles), formats=tuple(formats))
+
+
+def _format(text: Any, names: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the texts and attributes of a string such as `"svc-#{self[:name]}"`; None if other code is in it."""
+    if not isinstance(text, Interpolated):
+        return None
+    parts: list[str] = [""]
+    for piece in text.pieces:
+        if isinstance(piece, str):
+            parts[-1] += piece
+            continue
+        attribute = _own_attribute(piece[:4], names)
+        if attribute is None or len(piece) != 5:  # four tokens and the end
+            return None
+        parts += [attribute, ""]
+    return tuple(parts)
 
 
 def _own_attribute(tokens: list[Token], names: Mapping[str, Any]) -> str | None:

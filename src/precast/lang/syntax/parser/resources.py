@@ -29,7 +29,7 @@ def _parse_resource(p: Parser, head: ast.Node | None) -> ast.Node:
         return _parse_untitled(p, form, head, start)
     opening = p.at
     p.at += 1
-    if _begins_attributes(p):
+    if _begins_attributes(p) or p.kinds[p.at] == ",":
         p.at = opening
         return _parse_untitled(p, form, head, start)
     bodies = _parse_bodies(p)
@@ -109,9 +109,13 @@ def _parse_bodies(p: Parser) -> tuple[ast.ResourceBody, ...]:
 
 
 def _parse_operations(p: Parser) -> tuple[ast.Operation, ...]:
-    """Parse `name => value, * => hash, …`, up to the first token that does not begin an attribute."""
+    """Parse `name => value, * => hash, …`, up to the first token that does not begin an attribute.
+
+    Puppet's grammar also accepts a comma before the first attribute.
+    """
     kinds = p.kinds
     operations: list[ast.Operation] = []
+    p.accept(",")
     while _begins_attributes(p):
         at = p.at
         name, op = p.values[at], kinds[at + 1]

@@ -13,6 +13,7 @@ from typing import Any
 from precast.cli import issues
 from precast.cli.console.files import read_bytes
 from precast.lang.file_trees import FileStore
+from precast.lang.hiera import issues as hiera_issues
 from precast.lang.inputs import Inputs
 from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
@@ -28,12 +29,19 @@ class DirectoryTree:
 
     def read(self, path: str) -> bytes | None:
         place = self._resolve(path)
+        if place is None and path.startswith(("/", "../")):
+            self._refuse_outside(path)
         if place is None or not place.is_file():
             return None
         try:
             return place.read_bytes()
         except OSError as error:
             raise issues.NO_FILE.error(path=str(place), reason=error.strerror) from error
+
+    def _refuse_outside(self, path: str) -> None:
+        """Raise HIERA-021 for a data file that exists outside: the catalog of a server, which has no such file, would differ."""
+        if "\0" not in path and (self._root / path).exists():
+            raise hiera_issues.OUTSIDE.error(path=path, layer="environment")
 
     def names(self, path: str) -> tuple[str, ...] | None:
         place = self._resolve(path)

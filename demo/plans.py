@@ -61,15 +61,22 @@ def run_plan(presenter: Presenter, nodes: tuple[str, ...], slow: str) -> None:
         "application, its test after the task failed" in failed and "release 7 is live" not in failed,
     )
     run = presenter.ask("plan", "list")[0]["run"]["id"]
+    draw(presenter, run, "1 failed", "failed.svg shows where it stands: the task that failed, and what waits for it")
     make_healthy(presenter, slow)
     resumed = presenter.run("plan", "resume", run, shown=f"plan resume {run[:8]}…")
     presenter.claim(
         "put right and resumed: only what had not succeeded ran again",
         "release 7 is live" in resumed and "database" not in resumed,
     )
-    presenter.run("plan", "draw", "release.yaml", "-o", "release.svg")
-    picture = (presenter.directory / "release.svg").read_text()
-    presenter.claim("release.svg is its picture", picture.startswith("<svg") and "application" in picture)
+    draw(presenter, run, "2 successful", "resumed.svg shows the same run, now that it is done")
+
+
+def draw(presenter: Presenter, run: str, seen: str, text: str) -> None:
+    """Draw a run with the states of its tasks, to the file with which the text begins."""
+    name = text.split()[0]
+    presenter.run("plan", "draw", "--run", run, "-o", name, shown=f"plan draw --run {run[:8]}… -o {name}")
+    picture = (presenter.directory / name).read_text()
+    presenter.claim(text, picture.startswith("<svg") and seen in picture and "application" in picture)
 
 
 def allows_commands(presenter: Presenter, node: str) -> bool:

@@ -237,6 +237,33 @@ def test_dependencies_that_expressions_give_are_those_of_the_nodes_with_data(tmp
     assert (broken.returncode, "[PLAN-062]" in broken.stdout) == (1, True)
 
 
+def test_parameters_are_taken_by_every_command_that_evaluates_dependencies(tmp_path: Path) -> None:
+    file, nodes = tmp_path / "p.yaml", tmp_path / "n.yaml"
+    needs = "{yaql_exp: 'switch($parameters.strict => [a], true => [])'}"
+    old = (
+        "parameters: {strict: {type: Boolean}}\ntasks:\n- {id: a, type: skipped, roles: x}\n"
+        f"- {{id: b, type: skipped, roles: x, requires: {needs}}}\n"
+    )
+    file.write_text(old, encoding="utf-8")
+    nodes.write_text("- {name: n1, roles: x, data: {}}\n", encoding="utf-8")
+    strict = (file, "--nodes-file", nodes, "--param", "strict=true")
+    for words in (("check",), ("show",), ("draw",), ("explain", "b"), ("export", "--as", "json")):
+        assert precast(*words, *strict).returncode == 0, words
+        missing = precast(*words, *strict[:3])
+        assert (missing.returncode, "parameter strict has no value" in missing.stdout + missing.stderr) == (1, True)
+        wrong = precast(*words, *strict, "--param", "strcit=1")
+        assert "the plan has no parameter strcit; did you mean strict?" in wrong.stdout + wrong.stderr
+    assert "  a, on the same node (n1)" in precast("explain", "b", *strict).stdout
+
+    new = tmp_path / "new.yaml"
+    new.write_text(old.replace("$parameters.strict", "not $parameters.strict"), encoding="utf-8")
+    found = precast("diff", file, new, "--nodes-file", nodes, "--param", "strict=true")
+    assert (found.returncode, "    a is no longer before b" in found.stdout.splitlines()) == (2, True)
+    new.write_text("- {id: a, type: skipped, roles: x}\n", encoding="utf-8")
+    assert precast("diff", file, new, "--nodes-file", nodes, "--param", "strict=true").returncode == 2
+    assert precast("diff", file, new, "--nodes-file", nodes, "--param", "strcit=true").returncode == 1
+
+
 def test_export_writes_a_script_with_the_values_of_the_nodes(plan: Path, nodes: Path, tmp_path: Path) -> None:
     script = tmp_path / "plan.sh"
     done = precast("export", plan, "--as", "script", "--nodes-file", nodes, "-o", script)
@@ -276,6 +303,8 @@ def test_draw_and_explain_want_files_or_a_run_and_not_both(plan: Path) -> None:
         done = precast("draw", *words)
         assert (done.returncode, "name the files of a plan, or a run" in done.stderr) == (64, True)
         assert precast("explain", "install", *words).returncode == 64
+    done = precast("draw", "--run", "x", "--param", "a=1")
+    assert (done.returncode, "a run has its own nodes and parameters" in done.stderr) == (64, True)
 
 
 def test_schema_is_one_json_document() -> None:

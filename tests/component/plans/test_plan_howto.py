@@ -12,6 +12,7 @@ from precast.cli.main import main
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "howto" / "write-a-plan.md").read_text(encoding="utf-8")
 EXAMPLES = ROOT / "examples" / "plans"
+FILES = ("shop-nodes.yaml", "shop-preview.yaml", "shop-preview-nodes.yaml")
 COMMANDS = re.findall(r"^    \$ precast (plan .*)\n((?:    (?!\$ ).*\n)*)", PAGE, re.MULTILINE)
 
 
@@ -20,9 +21,8 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The directory in which the reader works: the example, with a mistake, and without the migration."""
     text = (EXAMPLES / "shop.yaml").read_text(encoding="utf-8")
     (tmp_path / "shop.yaml").write_text(text, encoding="utf-8")
-    (tmp_path / "shop-nodes.yaml").write_text(
-        (EXAMPLES / "shop-nodes.yaml").read_text(encoding="utf-8"), encoding="utf-8"
-    )
+    for name in FILES:
+        (tmp_path / name).write_text((EXAMPLES / name).read_text(encoding="utf-8"), encoding="utf-8")
     (tmp_path / "misspelt.yaml").write_text(text.replace("name: migrate", "name: migrat"), encoding="utf-8")
     unpack, _, switch = text.split("\n\n")
     switch = switch.replace("  cross-depends:\n    - name: migrate\n      role: db\n", "")
@@ -45,10 +45,11 @@ def test_command_of_the_page_prints_what_the_page_shows(command: str, shown: str
 
 
 def test_page_has_commands_and_the_example_as_it_is() -> None:
-    assert len(COMMANDS) == 7
+    assert len(COMMANDS) == 8
     example = (EXAMPLES / "shop.yaml").read_text(encoding="utf-8").split("\n", 1)[1]
     assert f"```yaml\n{example}```" in PAGE
-    assert f"```yaml\n{(EXAMPLES / 'shop-nodes.yaml').read_text(encoding='utf-8')}```" in PAGE
+    for name in FILES[:2]:
+        assert f"```yaml\n{(EXAMPLES / name).read_text(encoding='utf-8')}```" in PAGE
 
 
 def test_picture_of_the_page_is_the_one_drawn_today() -> None:

@@ -40,12 +40,14 @@ async def test_repeated_task_has_the_inputs_that_it_had(site: PlanEngine) -> Non
     assert (await site.show(again)).run.state == "done"
 
 
-async def test_repeated_task_overrides_no_window(site: PlanEngine) -> None:
+async def test_repeated_task_overrides_no_window_and_what_does_is_audited(site: PlanEngine) -> None:
     run = await _run(site)
     again = (await site.plans.replays.start(run, RunTaskBody("two", "a"), OPERATOR)).run.id
     job = await site.database.read(site.jobs.find, again)
     assert job is not None
     assert not decode_request(job).overrides_window
+    entries = {entry.detail["run"]: entry.detail for entry in await site.audit.read_latest()}
+    assert (entries[run]["overrides_window"], entries[again]["overrides_window"]) == (True, False)
 
 
 @pytest.mark.parametrize("verb", ["resume", "retry", "run-task", "stop and resume"])

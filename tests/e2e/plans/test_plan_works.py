@@ -139,5 +139,5 @@ def test_noop_runs_no_commands(plans: PlanFleet, tmp_path: Path) -> None:
 
 def test_plan_of_the_environment_is_started_by_its_name(plans: PlanFleet) -> None:
     assert plans.command("plan", "list", "--environment", "production") == "named\n"
-    run = plans.read("plan", "start", "named", "--nodes", "role = 'web'")["run"]
-    assert (run["plan"], run["counts"]) == ("named", {"successful": 2})
+    run = plans.read("plan", "start", "named", "--nodes", "role = 'web'", "--override-window")["run"]
+    assert (run["plan"], run["counts"], run["run"]["overrides_window"]) == ("named", {"successful": 2}, True)

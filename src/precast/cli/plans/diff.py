@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,10 +11,18 @@ from precast.base.errors import PrecastError
 from precast.base.spans import visible
 from precast.cli.console.output import print_json
 from precast.cli.plans.local_commands import EXIT_BROKEN, EXIT_DIFFERENT
-from precast.cli.plans.local_plan import describe_nodes, load_files, read_local_nodes
+from precast.cli.plans.local_plan import (
+    LocalNodes,
+    compute_dependencies,
+    describe_nodes,
+    load_files,
+    read_local_nodes,
+)
+from precast.cli.plans.plan_files import read_parameter
 from precast.cli.plans.problems import print_problems
-from precast.plans.comparison import FieldChange, NodeChange, PlanComparison, TaskChange, compare_plans
-from precast.plans.model import PlanProblem
+from precast.plans.comparison import FieldChange, NodeChange, PlanComparison, TaskChange, compare_expansions
+from precast.plans.expansion import expand
+from precast.plans.model import Expansion, Plan, PlanProblem
 from precast.plans.views.descriptions import count, list_names
 from precast.plans.views.order_changes import OrderChange
 from precast.plans.views.problem_view import problem_of, view_problem
@@ -37,10 +45,16 @@ def run(args: argparse.Namespace) -> int:
     nodes = read_local_nodes([old.plan, new.plan], args.nodes_file)
     if nodes.errors:
         return _refuse(nodes.errors)
+    given = dict(map(read_parameter, args.param))
+    versions = (old.plan, new.plan)
     try:
-        found = compare_plans(old.plan, new.plan, nodes.nodes.nodes)
+        expansions = [_expand(plan, nodes.nodes, _choose(given, plan, versions)) for plan in versions]
     except PrecastError as error:
         return _refuse([problem_of(error)])
+    errors = [problem for _, problems in expansions for problem in problems if problem.is_error]
+    if errors:
+        return _refuse(errors)
+    found = compare_expansions(expansions[0][0], expansions[1][0])
     if args.json:
         print_json(msgspec.to_builtins(found))
     else:
@@ -48,6 +62,17 @@ def run(args: argparse.Namespace) -> int:
             print(visible(line))
         print(visible(f"over {describe_nodes(nodes.nodes)}"))
     return 0 if found.is_equal else EXIT_DIFFERENT
+
+
+def _choose(given: Mapping[str, str], plan: Plan, versions: Sequence[Plan]) -> dict[str, str]:
+    """The values of parameters that a version has; one that no version has is left to be refused."""
+    others = {name for version in versions for name in version.parameters} - plan.parameters.keys()
+    return {name: value for name, value in given.items() if name not in others}
+
+
+def _expand(plan: Plan, nodes: LocalNodes, given: Mapping[str, str]) -> tuple[Expansion, list[PlanProblem]]:
+    computed, problems = compute_dependencies(plan, nodes, given)
+    return expand(plan, nodes.nodes, computed), problems
 
 
 def _refuse(errors: Sequence[PlanProblem]) -> int:

@@ -30,7 +30,6 @@ def add_local_commands(commands: "argparse._SubParsersAction[Any]") -> None:
         return parser
 
     check = _add_plan(add("check", "find errors and mistakes in a plan, and expand it over nodes"))
-    _add_parameters(check)
     _add_choices(check)
     _add_json(check)
     show = _add_plan(add("show", "show the tasks of a plan in their order"))
@@ -48,7 +47,6 @@ def add_local_commands(commands: "argparse._SubParsersAction[Any]") -> None:
     _add_json(_add_plan_or_run(explain))
     export = _add_plan(add("export", "write a plan for another tool"))
     export.add_argument("--as", dest="format", choices=tuple(FORMATS), required=True, help=_list_formats())
-    _add_parameters(export)
     _add_output(export)
     schema = add("schema", "print the JSON schema of plans, for editors")
     schema.add_argument("--json", action="store_true", help="print one JSON document, as always")
@@ -70,6 +68,7 @@ def _add_plan(parser: argparse.ArgumentParser, how_many: str = "+") -> argparse.
         help="files, or directories with all YAML files below; tasks of later directories replace those of earlier",
     )
     _add_nodes(parser)
+    _add_parameters(parser)
     declare_exits(parser, BROKEN)
     return parser
 
@@ -115,6 +114,7 @@ def _add_diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("old", metavar="OLD", help="a file or directory: the version before")
     parser.add_argument("new", metavar="NEW", help="a file or directory: the version after")
     _add_nodes(parser)
+    _add_parameters(parser)
     _add_json(parser)
     declare_exits(parser, {EXIT_BROKEN: "a version has errors", EXIT_DIFFERENT: "the versions differ"})
 

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ import msgspec
 from precast.base.errors import PrecastError
 from precast.cli.console.files import read_source
 from precast.cli.plans.choices import read_choices
-from precast.cli.plans.plan_files import SUFFIXES, name_plan, read_plan_files
+from precast.cli.plans.plan_files import SUFFIXES, name_plan, read_parameter, read_plan_files
 from precast.cli.plans.problems import print_problems
 from precast.plans import issues
 from precast.plans.checks import check_expansion
@@ -21,6 +21,7 @@ from precast.plans.loading.documents import PlanText
 from precast.plans.loading.loader import load_plan
 from precast.plans.model import SYNC_NODE, ComputedResult, Expansion, InstanceKey, Plan, PlanNode, PlanProblem
 from precast.plans.names import NameMatcher
+from precast.plans.parameters import check_parameters
 from precast.plans.subsets import choose_instances, subset_of
 from precast.plans.views.dependencies import make_up_nodes
 from precast.plans.views.descriptions import count, list_names
@@ -107,8 +108,9 @@ def read_local_nodes(plans: Sequence[Plan], path: str | None) -> ReadNodes:
 
 
 def _expand(plan: Plan, nodes: LocalNodes, warnings: list[PlanProblem], args: argparse.Namespace) -> OpenedPlan:
+    given = dict(map(read_parameter, args.param))
     try:
-        computed, problems = _compute_dependencies(plan, nodes, getattr(args, "param", []))
+        computed, problems = compute_dependencies(plan, nodes, given)
         expansion = expand(plan, nodes.nodes, computed)
         problems += check_expansion(expansion)
         subset = msgspec.structs.replace(subset_of(read_choices(args)), nodes=_list_nodes(args))
@@ -128,10 +130,12 @@ def _list_nodes(args: argparse.Namespace) -> tuple[str, ...]:
     return tuple(name for word in getattr(args, "nodes", []) for name in word.split(","))
 
 
-def _compute_dependencies(
-    plan: Plan, nodes: LocalNodes, given: Sequence[str]
+def compute_dependencies(
+    plan: Plan, nodes: LocalNodes, given: Mapping[str, str]
 ) -> tuple[list[ComputedResult], list[PlanProblem]]:
     """The dependencies that expressions give on the nodes that have data. Raises as `local_values.compute_locally` does."""
+    if given:
+        check_parameters(plan, given)  # also those that no expression reads
     if not nodes.data or not any(task.computed for task in plan.tasks):
         return [], []
     from precast.cli.plans.local_values import compute_locally  # few plans need it, and it imports much

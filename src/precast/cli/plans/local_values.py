@@ -75,13 +75,13 @@ def find_values(local: LocalPlan, args: argparse.Namespace) -> LocalValues:
 
 
 def compute_locally(
-    plan: Plan, nodes: LocalNodes, given: Sequence[str]
+    plan: Plan, nodes: LocalNodes, given: Mapping[str, str]
 ) -> tuple[list[ComputedResult], list[PlanProblem]]:
     """The dependencies that expressions of a plan give on the nodes that have data, and what is wrong.
 
-    Raises InputError CLI-001 and PLAN-050 to PLAN-055 for parameters, UnavailableError PLAN-065 to PLAN-067.
+    Raises InputError PLAN-050 to PLAN-055 for parameters, UnavailableError PLAN-065 to PLAN-067.
     """
-    parameters = _choose_parameters(plan, nodes, dict(map(read_parameter, given)))
+    parameters = _choose_parameters(plan, nodes, given)
     evaluation = PlanEvaluation(_LIMITS)
     return asyncio.run(compute_dependencies(evaluation, plan, _gather_data(nodes), parameters))
 

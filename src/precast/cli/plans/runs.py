@@ -116,6 +116,9 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait-away", metavar="TIME", default="10m", help="wait this long for nodes that are away (default: 10m)"
     )
+    parser.add_argument(
+        "--override-window", action="store_true", help="also outside of maintenance windows; the audit log has it"
+    )
     parser.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log and for the nodes")
     add_watching(parser)
     declare_exits(parser, {BROKEN: "the plan has errors (with --dry-run)", **EXITS})
@@ -146,6 +149,7 @@ def make_request(args: argparse.Namespace) -> PlanRequest:
         check_amount("--at-once", args.at_once, AMOUNT),
         duration_s(args.wait_away),
         args.why,
+        args.override_window,
     )
 
 

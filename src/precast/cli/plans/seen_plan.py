@@ -45,6 +45,8 @@ def look_at(args: argparse.Namespace) -> SeenPlan | None:
     if args.of_run is None:
         local = open_sound_plan(args)
         return None if local is None else SeenPlan(local)
+    if args.param or args.nodes_file is not None:
+        raise issues.USAGE.error(problem="a run has its own nodes and parameters", usage="leave these options out")
     client, path = connect(args), f"{PLANS}/{segment(args.of_run)}"
     document = client.ask("GET", f"{path}/document", PlanDocument)
     plan = msgspec.json.decode(document.plan, type=Plan)

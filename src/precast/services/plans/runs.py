@@ -127,7 +127,13 @@ class PlanStarter:
         yield from self.pin(job, prepared)
         yield from self.add_round(job, 1, request, pinned, prepared.instances, sealed)
         nodes = [node.name for node in pinned.nodes]
-        detail = {"run": job, "why": request.why, "nodes": nodes[:NAMES_SHOWN], "count": len(nodes)}
+        detail = {
+            "run": job,
+            "why": request.why,
+            "nodes": nodes[:NAMES_SHOWN],
+            "count": len(nodes),
+            "overrides_window": request.overrides_window,
+        }
         yield from stores.audit.add(
             actor, "plan.start", pinned.plan.name, digest=prepared.check.digest, mode=pinned.mode, **detail
         )

@@ -4,6 +4,7 @@ A server checks values itself, so nothing here may take long: the text of a type
 is matched by an automaton, in time linear in the value, never by an engine that backtracks.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from precast.lang.datatypes.scalars import (
 )
 from precast.lang.values.base import Regexp, Value
 from precast.lang.values.linear_regexps import LinearRegexp, compile_linear
+from precast.net.model.compiler import guess
 
 MAX_CHARS: Final = 2_000
 MAX_DEPTH: Final = 20
@@ -45,6 +47,27 @@ _PLAIN: Final = (
     StringType,
     UndefType,
 )
+
+
+_NAMES: Final = (
+    *(
+        "Any",
+        "Array",
+        "Boolean",
+        "Collection",
+        "Data",
+        "Enum",
+        "Float",
+        "Hash",
+        "Integer",
+        "NotUndef",
+        "Numeric",
+        "Optional",
+    ),
+    *("Pattern", "Scalar", "ScalarData", "String", "Struct", "Tuple", "Undef", "Variant"),
+)
+_NAME: Final = re.compile(r"\b[A-Z]\w*")
+_QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"|/[^/]*/")
 
 
 class BadType(ValueError):
@@ -72,12 +95,20 @@ def parse_parameter_type(text: str) -> Type:
     if len(text) > MAX_CHARS:
         raise BadType(f"the text of a type has at most {MAX_CHARS} characters")
     try:
-        parsed = parse_type_in(text, core)
-    except PrecastError as error:
-        raise BadType(error.message) from None
+        return _Rebuilding().rebuild(parse_type_in(text, core))
     except RecursionError:
         raise BadType(f"types are nested at most {MAX_DEPTH} deep") from None
-    return _Rebuilding().rebuild(parsed)
+    except (PrecastError, BadType) as error:
+        reason = error.message if isinstance(error, PrecastError) else str(error)
+        raise BadType(_find_misspelt(text) or reason) from None
+
+
+def _find_misspelt(text: str) -> str:
+    """What is said of the first name in a wrong type that is nearly that of a type; to the language it is a type of resources."""
+    for name in _NAME.findall(_QUOTED.sub("", text)):
+        if name not in _NAMES and (near := guess(name, _NAMES, 0.7)):
+            return f"there is no type {name}{near}"
+    return ""
 
 
 class _Rebuilding:

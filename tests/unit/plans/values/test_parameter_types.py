@@ -31,6 +31,21 @@ def test_other_type_is_refused(text: str) -> None:
         parse_parameter_type(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Integr[1, 9]", "there is no type Integr; did you mean Integer?"),
+        ("Array[Sting]", "there is no type Sting; did you mean String?"),
+        ("Bool", "there is no type Bool; did you mean Boolean?"),
+        ("Sensitive[Enum['Sting']]", "Sensitive[String[5, 5]] is not a type of plain data"),
+    ],
+)
+def test_misspelt_type_is_guessed(text: str, reason: str) -> None:
+    with pytest.raises(BadType) as caught:
+        parse_parameter_type(text)
+    assert str(caught.value) == reason
+
+
 @pytest.mark.parametrize("expression", ["(?=x)y", r"(a)\1", "(a{900}){900}"])
 def test_pattern_that_no_automaton_matches_is_refused(expression: str) -> None:
     with pytest.raises(BadType, match="linear time"):

@@ -15,6 +15,7 @@ from precast.services.compile.inputs import NodeInputs
 from precast.services.identity.signer.client import SignerClient
 from precast.services.jobs.requests import PLAN
 from precast.services.plans.changes import PlanChangesService
+from precast.services.plans.creation import PlanRunCreation, RunStores
 from precast.services.plans.evaluation.processes import PlanEvaluation
 from precast.services.plans.plan_services import PlanServices
 from precast.services.plans.preparing.catalogs import CatalogPins
@@ -25,7 +26,7 @@ from precast.services.plans.preparing.values import ValueEvaluation
 from precast.services.plans.reading import PlanReading
 from precast.services.plans.rebasing import PlanRebasing
 from precast.services.plans.replays import TaskReplays
-from precast.services.plans.runs import PlanStarter, RunStores
+from precast.services.plans.runs import PlanStarter
 from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
 from precast.store.code.blobs import Blobs
@@ -61,7 +62,7 @@ class PlanEngine(JobEngine):
         )
         reading = PlanReading(database, self.jobs, self.attempts, self.runs)
         stores = RunStores(self.creation, self.attempts, self.runs, TaskContents(database), catalogs, self.audit)
-        starter = PlanStarter(database, stores, preparation, reading, signer, ids)
+        starter = PlanStarter(database, PlanRunCreation(stores), preparation, reading, signer, ids)
         rest = (database, self.jobs, self.attempts, self.runs, self.audit, reading)
         self.plans = PlanServices(
             sources,

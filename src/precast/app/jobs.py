@@ -12,9 +12,11 @@ from precast.services.actions.approved_actions import ApprovedActions
 from precast.services.actions.creation import ActionCreation
 from precast.services.actions.due_events import ActionEvents, DueEvents
 from precast.services.actions.meters import ActionMeters
+from precast.services.actions.plan_dues import PlanDues
+from precast.services.actions.plan_runs import PlanActions
 from precast.services.actions.rights import ActionRights
 from precast.services.actions.scheduler import ActionScheduler
-from precast.services.actions.service import ActionService
+from precast.services.actions.service import ActionService, PlanControl
 from precast.services.actions.starting import ActionStarter
 from precast.services.actions.views import ActionViews
 from precast.services.approvals.approvals import RequestBook
@@ -122,8 +124,14 @@ def _build_orders(database: Database) -> OrderService:
 
 
 def build_actions_api(
-    database: Database, settings: ServerSettings, signer: SignerClient, guard: ClockGuard
+    database: Database,
+    settings: ServerSettings,
+    signer: SignerClient,
+    guard: ClockGuard,
+    plans: PlanActions,
+    control: PlanControl,
 ) -> ActionsApi:
+    """`plans` prepares the plans of actions, and `control` repeats their runs."""
     actions, starter, audit = Actions(database), _build_starter(database), build_audit_log(database)
     views = ActionViews(actions, Jobs(database), Attempts(database), Approvals(), guard)
     creation = ActionCreation(
@@ -133,6 +141,7 @@ def build_actions_api(
         _build_rights(database),
         build_approved_actions(database),
         views,
+        plans,
         audit,
         TimeOrderedIds(database.clock),
         signer,
@@ -140,14 +149,15 @@ def build_actions_api(
     )
     service = ActionService(
         *(database, actions, views, starter, Attempts(database)),
-        *(build_job_service(database, signer), audit, parse_cron),
+        *(build_job_service(database, signer), control, audit, parse_cron),
     )
     return ActionsApi(creation, service, database.clock, settings.runs_per_minute)
 
 
-def build_action_scheduler(database: Database, guard: ClockGuard) -> ActionScheduler:
+def build_action_scheduler(database: Database, guard: ClockGuard, plans: PlanActions) -> ActionScheduler:
     actions, starter, ids = Actions(database), _build_starter(database), TimeOrderedIds(database.clock)
-    events = DueEvents(database, actions, starter, ids)
+    plan_dues = PlanDues(database, actions, starter, plans, _build_rights(database), ids)
+    events = DueEvents(database, actions, starter, plan_dues, ids)
     return ActionScheduler(database, actions, starter, events, guard, ids, parse_cron)
 
 

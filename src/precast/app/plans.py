@@ -2,17 +2,18 @@
 
 from functools import partial
 
-from precast.api.plans.plans import PlansApi
 from precast.app.jobs import build_job_creation
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import build_audit_log, build_target_service
 from precast.base.ids import TimeOrderedIds
+from precast.services.actions.plan_runs import PlanActions
 from precast.services.code.content import ContentService
 from precast.services.compile.entry_points import EntryPoints
 from precast.services.compile.inputs import NodeInputs
 from precast.services.identity.signer.client import SignerClient
 from precast.services.jobs.driven_job import MakeWork
 from precast.services.plans.changes import PlanChangesService
+from precast.services.plans.creation import PlanRunCreation, RunStores
 from precast.services.plans.driving.plan_work import PlanStores, open_plan_work
 from precast.services.plans.evaluation.processes import EvaluationLimits, PlanEvaluation
 from precast.services.plans.plan_services import PlanServices
@@ -24,7 +25,7 @@ from precast.services.plans.preparing.values import ValueEvaluation
 from precast.services.plans.reading import PlanReading
 from precast.services.plans.rebasing import PlanRebasing
 from precast.services.plans.replays import TaskReplays
-from precast.services.plans.runs import PlanStarter, RunStores
+from precast.services.plans.runs import PlanStarter
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.code.blobs import Blobs
@@ -39,20 +40,14 @@ from precast.store.queue.queue import WorkQueue
 from precast.store.traces import Traces
 
 
-def build_plans_api(database: Database, settings: ServerSettings, signer: SignerClient) -> PlansApi:
-    return PlansApi(build_plan_services(database, settings, signer), database.clock, settings.runs_per_minute)
-
-
 def build_plan_services(database: Database, settings: ServerSettings, signer: SignerClient) -> PlanServices:
     jobs, attempts, runs = Jobs(database), Attempts(database), PlanRuns(database)
     audit, ids = build_audit_log(database), TimeOrderedIds(database.clock)
     sources = _build_sources(database, settings)
-    catalogs = CatalogPins(database, build_entry_points(database), Environments(database))
+    catalogs = _build_catalogs(database)
     preparation = _build_preparation(database, settings, sources, catalogs)
     reading = PlanReading(database, jobs, attempts, runs)
-    creation = build_job_creation(database)
-    stores = RunStores(creation, attempts, runs, TaskContents(database), catalogs, audit)
-    starter = PlanStarter(database, stores, preparation, reading, signer, ids)
+    starter = PlanStarter(database, _build_creation(database, catalogs), preparation, reading, signer, ids)
     return PlanServices(
         sources,
         starter,
@@ -61,6 +56,13 @@ def build_plan_services(database: Database, settings: ServerSettings, signer: Si
         PlanRebasing(database, jobs, attempts, runs, audit, reading, preparation, starter),
         TaskReplays(database, attempts, runs, reading, starter, ids),
     )
+
+
+def build_plan_actions(database: Database, settings: ServerSettings) -> PlanActions:
+    """What prepares the plans of actions, and stores their runs."""
+    catalogs = _build_catalogs(database)
+    preparation = _build_preparation(database, settings, _build_sources(database, settings), catalogs)
+    return PlanActions(preparation, _build_creation(database, catalogs))
 
 
 def build_plan_work(database: Database) -> MakeWork:
@@ -77,6 +79,16 @@ def list_plan_parts(database: Database) -> list[DeletePart]:
 def build_entry_points(database: Database) -> EntryPoints:
     work = WorkQueue(database, [DECIDE, REDECIDE, COMPILE])
     return EntryPoints(database, Catalogs(database), Traces(database), Fleet(database), Environments(database), work)
+
+
+def _build_catalogs(database: Database) -> CatalogPins:
+    return CatalogPins(database, build_entry_points(database), Environments(database))
+
+
+def _build_creation(database: Database, catalogs: CatalogPins) -> PlanRunCreation:
+    creation, contents = build_job_creation(database), TaskContents(database)
+    stores = (creation, Attempts(database), PlanRuns(database), contents, catalogs, build_audit_log(database))
+    return PlanRunCreation(RunStores(*stores))
 
 
 def _build_sources(database: Database, settings: ServerSettings) -> PlanSources:

@@ -1,11 +1,15 @@
 """One server with actions: its job engine, its scheduler, and people who create actions."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lab.job_engine import JobEngine
+from precast.app.plans import build_plan_actions, build_plan_services, build_plan_work
+from precast.app.settings import ServerSettings
 from precast.base import digests
 from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
@@ -14,6 +18,7 @@ from precast.services.actions.approved_actions import ACTION, ApprovedActions
 from precast.services.actions.creation import ActionCreation
 from precast.services.actions.due_events import ActionEvents, DueEvents
 from precast.services.actions.meters import ActionMeters
+from precast.services.actions.plan_dues import PlanDues
 from precast.services.actions.rights import ActionRights
 from precast.services.actions.scheduler import ActionScheduler
 from precast.services.actions.service import ActionService
@@ -22,6 +27,7 @@ from precast.services.actions.views import ActionViews
 from precast.services.approvals.approvals import ApprovalService, Participant, RequestBook
 from precast.services.code.file_trees import FileTree, TreeFile
 from precast.services.identity.signer.client import SignerClient
+from precast.services.jobs.requests import PLAN
 from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
 from precast.services.windows.cron import parse_cron
@@ -44,8 +50,9 @@ FACTS = ActionWork("facts")
 class ActionSite(JobEngine):
     """The actions of one server."""
 
-    def __init__(self, database: Database, signer: SignerClient, name: str = "s1") -> None:
-        super().__init__(database, signer, name)
+    def __init__(self, database: Database, signer: SignerClient, directory: Path, name: str = "s1") -> None:
+        super().__init__(database, signer, name, works={PLAN: build_plan_work(database)})
+        self.signer = signer
         self.actions, self.fleet, self.tokens = Actions(database), Fleet(database), Tokens(database)
         self.environments = Environments(database)
         ids, approvals = TimeOrderedIds(database.clock), Approvals()
@@ -56,14 +63,18 @@ class ActionSite(JobEngine):
         requests = RequestBook(database, approvals, self.audit, ids)
         approved = ApprovedActions(database, self.actions, self.environments, requests, parse_cron)
         self.approvals = ApprovalService(database, approvals, self.tokens, self.audit, {ACTION: approved})
+        settings = ServerSettings(data=directory)
+        plans, self.plans = build_plan_actions(database, settings), build_plan_services(database, settings, signer)
         self.action_creation = ActionCreation(
-            *(database, self.actions, self.starter, self.rights, approved, views, self.audit),
+            *(database, self.actions, self.starter, self.rights, approved, views, plans, self.audit),
             *(CountedIds(f"action-{name}"), signer, parse_cron),
         )
         self.action_service = ActionService(
-            *(database, self.actions, views, self.starter, self.attempts, self.service, self.audit, parse_cron)
+            *(database, self.actions, views, self.starter, self.attempts, self.service),
+            *(self.plans.changes, self.audit, parse_cron),
         )
-        due_events = DueEvents(database, self.actions, self.starter, CountedIds(f"event-{name}"))
+        self.plan_dues = PlanDues(database, self.actions, self.starter, plans, self.rights, CountedIds(f"plan-{name}"))
+        due_events = DueEvents(database, self.actions, self.starter, self.plan_dues, CountedIds(f"event-{name}"))
         self.scheduler = ActionScheduler(
             database, self.actions, self.starter, due_events, self.guard, CountedIds(f"due-{name}"), parse_cron
         )
@@ -91,15 +102,19 @@ class ActionSite(JobEngine):
     async def classify(self, node: str, environment: str) -> None:
         await self.database.write(self.fleet.set_classification, node, NodeClassification(environment, None, True))
 
-    async def add_environment(self, name: str) -> None:
-        """Create an environment with one empty file."""
-        tree = FileTree({"README": TreeFile(digests.of_bytes(b""), 0, False)})
+    async def add_environment(self, name: str, files: Mapping[str, bytes] | None = None) -> None:
+        """Create an environment, or a new version of it; without files it has one that is empty."""
+        contents = {"README": b""} if files is None else files
+        tree = FileTree({path: TreeFile(digests.of_bytes(data), len(data), False) for path, data in contents.items()})
 
         def write() -> Transaction[None]:
             blobs = Blobs(self.database)
-            yield from blobs.put(digests.of_bytes(b""), b"")
+            for data in contents.values():
+                yield from blobs.put(digests.of_bytes(data), data)
             yield from blobs.put(tree.version, tree.encode())
-            yield from self.environments.make_current(NewVersion(name, tree.version, "a directory", None, "test"), 1)
+            known = yield from self.environments.find(name)
+            new = NewVersion(name, tree.version, "a directory", None, "test")
+            assert (yield from self.environments.make_current(new, 1 if known is None else known.current.number + 1))
 
         await self.database.write(write)
 
@@ -129,6 +144,12 @@ class ActionSite(JobEngine):
         found = await self.database.read(self.actions.find, action)
         assert found is not None
         return found
+
+    async def handle_plans(self) -> None:
+        """Do what schedulers do: find what is due, and prepare and start plans. A new due time is handled by the pass that it wakes."""
+        await self.scheduler.handle_all()
+        await self.scheduler.handle_all()
+        await self.plan_dues.work_off()
 
     async def finish(self, job: str) -> None:
         """Let every node of a job carry it out."""

@@ -1,7 +1,7 @@
 """Commands by actions on both databases: the orders of every due time are signed, until the owner's token is revoked."""
 
-import os
 from datetime import timedelta
+from typing import Literal
 
 import msgspec
 import pytest
@@ -11,55 +11,22 @@ from precast.services.actions.stored import decode_action
 from precast.services.approvals.approvals import Participant
 from precast.services.identity.authority_files import AuthorityFiles
 from precast.services.identity.signer.client import SignerClient
-from precast.services.identity.signer.messages import Credential, PersonRecord
-from precast.store.identity.tokens import PersonToken
-from precast.wire.actions.bodies import ActionTimes, ActionView, ActionWork, NewAction, Parameter
-from precast.wire.identity import tokens as wire
+from precast.wire.actions.bodies import ActionWork, Parameter
 from precast.wire.jobs.orders import EXEC, SignedExecOrder
 from precast.wire.jobs.signed_orders import signed_order_bytes
-from precast.wire.nodes.bodies import TargetsBody
 from tests.contract.actions.action_site import ActionSite, code_of
-
-UPTIME = ActionWork("command", argv=["uptime", "-p"])
-
-
-class Commander:
-    """A person with the role for commands, and their token."""
-
-    def __init__(self, site: ActionSite, credential: Credential) -> None:
-        self.site, self.credential = site, credential
-        self.person = Participant("person:cid", "commands", (), credential.record.id)
-
-    async def create(
-        self, *targets: str, work: ActionWork = UPTIME, resolve: str = "now", **times: object
-    ) -> ActionView:
-        new = NewAction(work, TargetsBody(list(targets)), ActionTimes(**times), resolve=resolve)  # type: ignore[arg-type]
-        return await self.site.action_creation.create(new, self.person, self.credential)
-
-    async def signed_commands(self, files: AuthorityFiles, node: str) -> list[list[str]]:
-        """The commands that a node receives with a signature of the authority."""
-        records = [record for record in await self.site.orders.read(node, 0, 100) if record.kind == EXEC]
-        orders = [msgspec.json.decode(record.body, type=SignedExecOrder) for record in records]
-        return [
-            msgspec.json.decode(order.text)["argv"]
-            for order in orders
-            if is_signed(files.certificate, signed_order_bytes(order.text), order.signature)
-        ]
+from tests.contract.actions.commander import Commander, add_commander
 
 
-async def add_commander(site: ActionSite, signer: SignerClient, valid: timedelta) -> Commander:
-    secret = wire.PersonSecret("0" * 36, os.urandom(wire.SECRET_BYTES))
-    expires_at = site.now + valid
-    record = PersonRecord(secret.id, wire.hash_secret(secret.secret), "cid", "commands", [], expires_at)
-    seal = await signer.seal_person(record, None)
-    token = PersonToken(record.id, record.secret_hash, "cid", "commands", [], expires_at, seal)
-    await site.database.write(site.tokens.add_person_token, token, "test")
-    return Commander(site, Credential(str(secret), record, seal))
-
-
-@pytest.fixture
-async def cid(site: ActionSite, signer: SignerClient) -> Commander:
-    return await add_commander(site, signer, timedelta(days=365))
+async def signed_commands(site: ActionSite, files: AuthorityFiles, node: str) -> list[list[str]]:
+    """The commands that a node receives with a signature of the authority."""
+    records = [record for record in await site.orders.read(node, 0, 100) if record.kind == EXEC]
+    orders = [msgspec.json.decode(record.body, type=SignedExecOrder) for record in records]
+    return [
+        msgspec.json.decode(order.text)["argv"]
+        for order in orders
+        if is_signed(files.certificate, signed_order_bytes(order.text), order.signature)
+    ]
 
 
 async def test_command_at_a_time_is_signed_when_it_is_due(
@@ -70,13 +37,13 @@ async def test_command_at_a_time_is_signed_when_it_is_due(
     await site.connect("web1", "web2")
     await site.scheduler.handle_all()
     await site.drive()
-    assert await cid.signed_commands(authority_files, "web1") == [["uptime", "-p"]]
+    assert await signed_commands(site, authority_files, "web1") == [["uptime", "-p"]]
     assert [due.state for due in await site.dues(action.id)] == ["started"]
 
 
 @pytest.mark.parametrize("resolve", ["now", "start"])
 async def test_repeated_command_is_signed_at_each_due_time(
-    site: ActionSite, cid: Commander, authority_files: AuthorityFiles, resolve: str
+    site: ActionSite, cid: Commander, authority_files: AuthorityFiles, resolve: Literal["now", "start"]
 ) -> None:
     until = site.now + timedelta(days=7)
     action = await cid.create("web1", cron="0 * * * *", until=until, resolve=resolve)
@@ -85,7 +52,7 @@ async def test_repeated_command_is_signed_at_each_due_time(
         await site.connect("web1")
         await site.scheduler.handle_all()
         await site.drive()
-        assert len(await cid.signed_commands(authority_files, "web1")) == number
+        assert len(await signed_commands(site, authority_files, "web1")) == number
         await site.finish((await site.dues(action.id))[-1].job or "")
 
 
@@ -109,7 +76,7 @@ async def test_parameters_stay_one_argument_each(
     await cid.create("web1", work=work)
     await site.scheduler.handle_all()
     await site.drive()
-    assert await cid.signed_commands(authority_files, "web1") == [["echo", "--for=a b; rm -rf /", "5"]]
+    assert await signed_commands(site, authority_files, "web1") == [["echo", "--for=a b; rm -rf /", "5"]]
 
 
 async def test_command_cannot_be_ordered_too_far_in_advance(site: ActionSite, cid: Commander) -> None:
@@ -137,10 +104,10 @@ async def test_operator_may_stop_a_command_but_not_start_it(site: ActionSite, ci
     for change in ("run-now", "retry", "resume"):
         assert await code_of(site.action_service.change(action.id, change, operator)) == "ACTION-003"
     assert (await site.action_service.change(action.id, "pause", operator)).state == "paused"
-    assert (await site.action_service.change(action.id, "resume", cid.person, kind="command")).state == "active"
+    assert (await site.action_service.change(action.id, "resume", cid.person, kinds=["command"])).state == "active"
     other = await site.create("web1", cron="@daily")
-    assert await code_of(site.action_service.show(other.id, (), "command")) == "ACTION-001"
-    assert [view.id for view in await site.action_service.list_newest((), kind="command")] == [action.id]
+    assert await code_of(site.action_service.show(other.id, (), ["command"])) == "ACTION-001"
+    assert [view.id for view in await site.action_service.list_newest((), kinds=["command"])] == [action.id]
 
 
 async def test_standing_seal_does_not_outlive_the_token(site: ActionSite, signer: SignerClient) -> None:

@@ -136,6 +136,7 @@ async def _pass(site: ActionSite, mortal: MortalDatabase, death: tuple[int, bool
 async def _check(
     location: Location,
     signer: SignerClient,
+    directory: Path,
     times: list[ActionTimes],
     steps: list[tuple[int, int, tuple[int, bool] | None]],
 ) -> None:
@@ -143,7 +144,7 @@ async def _check(
     databases = [await connect(location, clock=clock) for _ in range(2)]
     try:
         await _clear(databases[0])
-        sites = [ActionSite(database, signer, f"s{number}") for number, database in enumerate(databases)]
+        sites = [ActionSite(database, signer, directory, f"s{number}") for number, database in enumerate(databases)]
         mortals = [MortalDatabase(database) for database in databases]
         await sites[0].add_person(ANN, expires_at=START + timedelta(days=3650))
         await sites[0].introduce("web1")
@@ -217,7 +218,8 @@ def signer(tmp_path: Path) -> SignerClient:
 def test_due_times_survive_crashes_clocks_and_two_schedulers(
     location: Location,
     signer: SignerClient,
+    tmp_path: Path,
     times: list[ActionTimes],
     steps: list[tuple[int, int, tuple[int, bool] | None]],
 ) -> None:
-    asyncio.run(_check(location, signer, times, steps))
+    asyncio.run(_check(location, signer, tmp_path, times, steps))

@@ -3,6 +3,8 @@
 A token for some environments sees, creates and changes the actions of these.
 """
 
+from collections.abc import Collection
+
 from precast.api.http.quotas import RateLimiter
 from precast.api.http.routes import OWN, Call, person, route
 from precast.api.nodes.nodes import TARGETS
@@ -18,7 +20,7 @@ from precast.services.identity.roles import COMMANDS
 from precast.services.issues import BAD_VALUE, UNPRINTABLE
 from precast.services.jobs import issues as run_issues
 from precast.services.windows import issues as window_issues
-from precast.wire.actions.bodies import COMMAND, RUN_NOW, ActionView, NewAction
+from precast.wire.actions.bodies import COMMAND_KINDS, RUN_NOW, ActionView, NewAction
 
 # Longer than a caller may ask to wait.
 WATCH_S = 40.0
@@ -29,7 +31,7 @@ _CREATE_ERRORS = (
     *TARGETS,
     *(BAD_VALUE, UNPRINTABLE, run_issues.TOO_OFTEN, run_issues.BAD_ARGUMENT, approval_issues.TOO_MANY),
     *(window_issues.BAD_CRON, window_issues.UNKNOWN_ZONE, window_issues.CRON_NEVER),
-    *(issues.ROLE_NEEDED, issues.NO_PLANS, issues.BAD_TIMES, issues.BAD_PARAMETER, issues.OTHER_ENVIRONMENT),
+    *(issues.ROLE_NEEDED, issues.BAD_PLAN, issues.BAD_TIMES, issues.BAD_PARAMETER, issues.OTHER_ENVIRONMENT),
     *(issues.SEVERAL_ENVIRONMENTS, issues.RELEASE_NEEDS_APPROVAL, issues.TOO_MANY_ACTIONS, issues.NO_OWNER),
 )
 _COMMAND_ERRORS = (*_CREATE_ERRORS, issues.COMMAND_NOT_SEALED, *_SIGNER_ERRORS)
@@ -71,7 +73,7 @@ class ActionsApi:
         limit_s=WATCH_S,
     )
     async def show(self, call: Call) -> ActionView:
-        return await self._show(call, None)
+        return await self._show(call, ())
 
     @route(
         "POST",
@@ -82,7 +84,7 @@ class ActionsApi:
         errors=_CHANGE_ERRORS,
     )
     async def change(self, call: Call) -> ActionView:
-        return await self._change(call, None)
+        return await self._change(call, ())
 
     @route(
         "POST",
@@ -105,7 +107,7 @@ class ActionsApi:
         query=("before",),
     )
     async def list_commands(self, call: Call) -> list[ActionView]:
-        return await self._actions.list_newest(call.environments, call.query.get("before", ""), COMMAND)
+        return await self._actions.list_newest(call.environments, call.query.get("before", ""), COMMAND_KINDS)
 
     @route(
         "GET",
@@ -118,7 +120,7 @@ class ActionsApi:
         limit_s=WATCH_S,
     )
     async def show_command(self, call: Call) -> ActionView:
-        return await self._show(call, COMMAND)
+        return await self._show(call, COMMAND_KINDS)
 
     @route(
         "POST",
@@ -129,21 +131,21 @@ class ActionsApi:
         errors=(*_CHANGE_ERRORS, *_SIGNER_ERRORS),
     )
     async def change_command(self, call: Call) -> ActionView:
-        return await self._change(call, COMMAND)
+        return await self._change(call, COMMAND_KINDS)
 
     async def _create(self, call: Call) -> ActionView:
         self._count(call.actor)
         return await self._creation.create(call.body, _participant(call), call.credential)
 
-    async def _show(self, call: Call, kind: str | None) -> ActionView:
+    async def _show(self, call: Call, kinds: Collection[str]) -> ActionView:
         wait_s, after_job = _seconds(call.query.get("wait_s", "0")), call.query.get("after_job", "")
-        return await self._actions.wait_for_job(call.path["action"], call.environments, after_job, wait_s, kind)
+        return await self._actions.wait_for_job(call.path["action"], call.environments, after_job, wait_s, kinds)
 
-    async def _change(self, call: Call, kind: str | None) -> ActionView:
+    async def _change(self, call: Call, kinds: Collection[str]) -> ActionView:
         change = call.path["change"]
         if change == RUN_NOW:
             self._count(call.actor)
-        return await self._actions.change(call.path["action"], change, _participant(call), call.credential, kind)
+        return await self._actions.change(call.path["action"], change, _participant(call), call.credential, kinds)
 
     def _count(self, name: str) -> None:
         """Enforce a person's quota. Raises LimitedError RUN-005."""

@@ -13,6 +13,7 @@ from precast.api.identity.audit import AuditApi
 from precast.api.identity.authority import AuthorityApi
 from precast.api.nodes.rules import RulesApi
 from precast.api.nodes.status import StatusApi
+from precast.api.plans.plans import PlansApi
 from precast.app import issues
 from precast.app.catalogs import (
     build_approvals_api,
@@ -35,7 +36,7 @@ from precast.app.nodes import (
     build_windows_api,
 )
 from precast.app.people import build_browser_sessions, build_people_service
-from precast.app.plans import build_plans_api
+from precast.app.plans import build_plan_actions, build_plan_services
 from precast.app.reports import build_report_components
 from precast.app.sessions import build_session_components
 from precast.app.settings import ROLES, Address, ServerSettings
@@ -185,8 +186,12 @@ class ApiRole:
         routes.collect(build_queries_api(database))
         routes.collect(AuditApi(build_audit_log(database)))
         routes.collect(build_runs_api(database, self._settings, self._signer))
-        routes.collect(build_plans_api(database, self._settings, self._signer))
-        routes.collect(build_actions_api(database, self._settings, self._signer, self._guard))
+        plans = build_plan_services(database, self._settings, self._signer)
+        routes.collect(PlansApi(plans, database.clock, self._settings.runs_per_minute))
+        plan_actions = build_plan_actions(database, self._settings)
+        routes.collect(
+            build_actions_api(database, self._settings, self._signer, self._guard, plan_actions, plans.changes)
+        )
         routes.collect(self._reports.api)
         routes.collect(self._status_api())
 

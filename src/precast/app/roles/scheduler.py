@@ -5,7 +5,7 @@ from functools import partial
 from precast.app.classification import build_classification
 from precast.app.environments import build_environment_components
 from precast.app.jobs import build_action_scheduler, build_job_driver, build_reconciler
-from precast.app.plans import build_plan_work, list_plan_parts
+from precast.app.plans import build_plan_actions, build_plan_work, list_plan_parts
 from precast.app.reports import build_report_retention, build_returner_service
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import BackgroundTask
@@ -50,7 +50,7 @@ def scheduler_tasks(
     driver = build_job_driver(database, guard, lag or IntakeLag(database.clock.monotonic_s), works, parts)
     tasks.append(lambda: driver.run(server_id))
     tasks.append(build_reconciler(database).run)
-    tasks.append(lambda: build_action_scheduler(database, guard).run())
+    tasks.append(lambda: build_action_scheduler(database, guard, build_plan_actions(database, settings)).run())
     if settings.hooks is not None:
         tasks.append(lambda: environments.hooks.run(server_id))
     if (enc := classification.enc) is not None:

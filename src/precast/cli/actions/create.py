@@ -9,6 +9,7 @@ import msgspec
 from precast.cli import issues
 from precast.cli.actions.following import BASE, COMMAND_BASE, EXITS, describe_work, follow, print_action
 from precast.cli.actions.options import add_spread, add_times, limits_of, times_of
+from precast.cli.actions.plan_options import START_S, add_plan, add_plan_spread, plan_of
 from precast.cli.console.client import add_connection, connect
 from precast.cli.console.output import print_json
 from precast.cli.console.parser import collect_rest, declare_exits
@@ -26,7 +27,8 @@ _KINDS = {
     bodies.FACTS: "collect and send the facts",
     bodies.RESTART: "restart the agent",
     bodies.REBOOT: "reboot the nodes",
-    bodies.PLAN: "start a plan (not possible in this version)",
+    bodies.PLAN: "start a plan over the nodes",
+    bodies.TASK: "run a task of a module of the nodes' environment, where the nodes allow it; its JSON is stored",
 }
 
 
@@ -45,27 +47,34 @@ def _configure_kind(parser: argparse.ArgumentParser, kind: str) -> None:
         mode.add_argument("--noop", action="store_true", help="make no changes, report pending ones (no-op)")
         mode.add_argument("--enforce", action="store_true", help="make changes where policies allow it (default)")
         parser.add_argument("--tags", metavar="TAG", action="append", default=[], help="apply only these resources")
+    if kind == bodies.PLAN:
+        add_plan(parser)
+    if kind == bodies.TASK:
+        parser.add_argument("--task", metavar="MODULE::TASK", required=True, help="the task of a module")
+        _add_parameters(parser, "the value of NAME for the task")
     if kind == bodies.COMMAND:
         parser.usage = "precast action create command [OPTIONS] TARGET … -- COMMAND [ARGUMENT …]"
         collect_rest(parser, "words")
-        parser.add_argument(
-            "--param",
-            metavar="NAME[:TYPE]=VALUE",
-            action="append",
-            default=[],
-            help="the value of {NAME} in the arguments; TYPE is string, integer, boolean, or choices such as a|b",
-        )
+        _add_parameters(parser, "the value of {NAME} in the arguments")
         parser.add_argument(
             "--output", metavar="BYTES", type=int, default=65_536, help="store so much output of a node"
         )
     add_times(parser)
-    add_spread(parser, "60s" if kind == bodies.COMMAND else "1h")
+    if kind == bodies.PLAN:
+        add_plan_spread(parser)
+    else:
+        add_spread(parser, "60s" if kind == bodies.COMMAND else "1h", of_task=kind == bodies.TASK)
     waiting = parser.add_mutually_exclusive_group()
     waiting.add_argument("--wait", metavar="TIME", help="watch for at most this long; the action goes on")
     waiting.add_argument("--detach", action="store_true", help="print the action's id and exit without watching it")
     parser.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log and for the nodes")
     declare_exits(parser, EXITS)
     parser.set_defaults(run=_create, kind=kind)
+
+
+def _add_parameters(parser: argparse.ArgumentParser, what: str) -> None:
+    help_ = f"{what}; TYPE is string, integer, boolean, or choices such as a|b"
+    parser.add_argument("--param", metavar="NAME[:TYPE]=VALUE", action="append", default=[], help=help_)
 
 
 def _create(args: argparse.Namespace) -> int:
@@ -75,8 +84,10 @@ def _create(args: argparse.Namespace) -> int:
     new = NewAction(
         _work_of(args), targets_of(args), times, limits_of(args), resolve, args.override_window, args.name, args.why
     )
-    client = connect(args)
-    base = COMMAND_BASE if args.kind == bodies.COMMAND else BASE
+    # A plan is prepared before its action is created.
+    client = connect(args, START_S) if args.kind in bodies.PLAN_KINDS else connect(args)
+    is_of_commands = args.kind in (bodies.COMMAND, bodies.TASK) or (args.kind == bodies.PLAN and args.commands)
+    base = COMMAND_BASE if is_of_commands else BASE
     action = client.ask("POST", base, ActionView, new)
     is_due_now = times.at is None and not is_repeated and action.state == "active"
     if args.detach or not is_due_now:
@@ -92,6 +103,10 @@ def _create(args: argparse.Namespace) -> int:
 
 
 def _work_of(args: argparse.Namespace) -> ActionWork:
+    if args.kind == bodies.PLAN:
+        return ActionWork(args.kind, "noop" if args.noop else "enforce", plan=plan_of(args))
+    if args.kind == bodies.TASK:
+        return ActionWork(args.kind, task=args.task, parameters=dict(map(_parameter, args.param)))
     if args.kind == bodies.COMMAND:
         if not args.words:
             usage = "put it behind `--`: precast action create command web1 -- uptime"

@@ -11,9 +11,14 @@ from precast.cli.jobs.options import CHANGED, CHANGED_AND_FAILED, FAILED, UNFINI
 from precast.cli.jobs.options import EXITS as RUN_EXITS
 from precast.cli.jobs.progress import Progress
 from precast.cli.jobs.watch import watch
-from precast.wire.actions.bodies import COMMAND, ActionView, DueView
+from precast.cli.plans.run_progress import RunProgress
+from precast.cli.plans.run_watch import PLANS
+from precast.cli.plans.run_watch import exit_code as plan_exit_code
+from precast.cli.plans.run_watch import watch as watch_plan
+from precast.wire.actions.bodies import COMMAND, PLAN, PLAN_KINDS, TASK, ActionView, DueView
 from precast.wire.jobs.states import END_STATES, JOB_ENDS, OPEN_STATES
 from precast.wire.jobs.views import JobChanges
+from precast.wire.plans.bodies import PlanRunView
 
 BASE, COMMAND_BASE = "/v1/actions", "/v1/command-actions"
 EXITS = {
@@ -39,6 +44,10 @@ def follow(client: Client, base: str, action: ActionView, *, is_json: bool, wait
         action = client.ask("GET", f"{base}/{segment(action.id)}", ActionView, query=query)
     if action.newest_job is None:
         return _end(action, FAILED, is_json=is_json)
+    if action.kind in PLAN_KINDS:
+        run = client.ask("GET", f"{PLANS}/{segment(action.newest_job)}", PlanRunView)
+        plan_s = None if until_s is None else max(0.0, until_s - time.monotonic())
+        return plan_exit_code(watch_plan(client, run, RunProgress(is_json, 1), plan_s))
     runs = "/v1/commands" if action.kind == COMMAND else "/v1/runs"
     progress = Progress(is_json)
     # Commands have no route for the job alone.
@@ -89,6 +98,10 @@ def describe_work(action: ActionView) -> str:
     work = action.work
     if work.kind == COMMAND:
         return f"command {' '.join(work.argv)}"
+    if work.kind == PLAN and work.plan is not None:
+        return f"plan {work.plan.source.name} {work.mode}"
+    if work.kind == TASK:
+        return f"task {work.task}"
     mode = f" {work.mode}" if work.kind in ("run", "release") else ""
     return f"{work.kind}{mode}{' ' + ','.join(work.tags) if work.tags else ''}"
 

@@ -10,6 +10,7 @@ from precast.cli.jobs.options import AMOUNT, TOLERANCE, add_window_options, chec
 from precast.wire.actions.bodies import MAX_MISSED, ActionTimes
 from precast.wire.jobs.views import JobLimits
 
+_CANARY = "begin with N nodes; go on only if none of them fails"
 _USAGE = "write 2027-03-01T02:00, 2027-03-01T02:00+01:00 or 2027-03-01T02:00Z; or +2h for in two hours"
 
 
@@ -86,27 +87,35 @@ def read_time(text: str, zone_name: str) -> datetime:
     return first_moment(moment, zone).astimezone(UTC)
 
 
-def add_spread(parser: argparse.ArgumentParser, deadline: str) -> None:
+def add_spread(parser: argparse.ArgumentParser, deadline: str, *, of_task: bool = False) -> None:
     """Add the options that limit how an action spreads over its nodes, and how long it waits for each."""
     how = parser.add_argument_group("how")
-    how.add_argument("--canary", metavar="N|%", help="begin with N nodes; go on only if none of them fails")
-    how.add_argument("--batch", metavar="N|%", help="run on N nodes, and on the next N when all of these have ended")
+    if of_task:
+        parser.set_defaults(batch=None, per_minute=None, tries=3, begin="5m")
+    else:
+        _add_pace(how)
+    canary = "begin with one node; go on only if it succeeds (N is 1)" if of_task else _CANARY
+    how.add_argument("--canary", metavar="N|%", help=canary)
     how.add_argument("--at-once", metavar="N|%", help="run on at most N nodes at the same time")
-    how.add_argument("--per-minute", metavar="N", type=int, help="let at most N nodes begin in a minute")
     how.add_argument("--tolerate", metavar="N|%", help="begin no other node once more than N have failed")
     how.add_argument(
         "--away",
-        choices=["skip", "wait", "try"],
+        choices=["skip", "wait"] if of_task else ["skip", "wait", "try"],
         default="skip",
         help="nodes that are away: skip them, wait for them, or look for them some times (default: skip)",
     )
     how.add_argument("--away-for", metavar="TIME", default="1d", help="with --away wait: how long (default: 1d)")
-    how.add_argument("--tries", metavar="N", type=int, default=3, help="with --away try: how often (default: 3)")
-    how.add_argument("--begin", metavar="TIME", default="5m", help="how long a node may take to begin (default: 5m)")
     how.add_argument(
         "--deadline", metavar="TIME", default=deadline, help=f"how long it may take to end (default: {deadline})"
     )
     add_window_options(how)
+
+
+def _add_pace(how: argparse._ArgumentGroup) -> None:
+    how.add_argument("--batch", metavar="N|%", help="run on N nodes, and on the next N when all of these have ended")
+    how.add_argument("--per-minute", metavar="N", type=int, help="let at most N nodes begin in a minute")
+    how.add_argument("--tries", metavar="N", type=int, default=3, help="with --away try: how often (default: 3)")
+    how.add_argument("--begin", metavar="TIME", default="5m", help="how long a node may take to begin (default: 5m)")
 
 
 def limits_of(args: argparse.Namespace) -> JobLimits:

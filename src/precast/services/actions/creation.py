@@ -16,6 +16,7 @@ from precast.services.actions import issues
 from precast.services.actions.approved_actions import ApprovedActions
 from precast.services.actions.descriptions import describe_action
 from precast.services.actions.parameters import fill_in
+from precast.services.actions.plan_runs import PlanActions, require_plan_kind
 from precast.services.actions.requests import make_request
 from precast.services.actions.rights import ActionRights
 from precast.services.actions.starting import ActionStarter
@@ -27,11 +28,11 @@ from precast.services.actions.stored import (
     check_times,
     first_due,
     make_schedule,
-    needed_role,
+    may_own,
+    needed_roles,
 )
 from precast.services.actions.views import ActionViews
 from precast.services.approvals.approvals import Participant
-from precast.services.identity import roles
 from precast.services.identity.signer.messages import Credential
 from precast.services.identity.signer.verbs.commands import LONGEST
 from precast.services.jobs.sealed_commands import CommandSigner, NewCommand, seal_command, seal_standing
@@ -42,7 +43,7 @@ from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
 from precast.wire.actions import bodies
-from precast.wire.actions.bodies import ActionView, NewAction
+from precast.wire.actions.bodies import ActionTimes, ActionView, NewAction
 
 MAX_UNENDED = 100_000
 NAMES_SHOWN = 20
@@ -74,6 +75,7 @@ class ActionCreation:
         rights: ActionRights,
         approved: ApprovedActions,
         views: ActionViews,
+        plans: PlanActions,
         audit: AuditLog,
         ids: Ids,
         signer: CommandSigner,
@@ -81,7 +83,7 @@ class ActionCreation:
     ) -> None:
         self._database, self._actions, self._starter, self._rights = database, actions, starter, rights
         self._approved, self._views, self._audit, self._ids = approved, views, audit, ids
-        self._signer, self._parse_cron = signer, parse_cron
+        self._plans, self._signer, self._parse_cron = plans, signer, parse_cron
 
     async def create(self, new: NewAction, owner: Participant, credential: Credential | None = None) -> ActionView:
         """Create an action, which is scheduled at once, or when other people have approved it.
@@ -90,10 +92,13 @@ class ActionCreation:
         ACTION-003, -007, -014, ConflictError ACTION-009, LimitedError ACTION-011.
         """
         self._check(new, owner)
-        argv = fill_in(new.work.argv, new.work.parameters)
+        argv = fill_in(new.work.argv, new.work.parameters) if new.work.kind == bodies.COMMAND else []
         place = await self._place(new, owner)
         action_id = self._ids.new()
-        sealed = await self._seal(action_id, new, argv, list(place.environment_of), owner, credential)
+        if new.work.kind in bodies.PLAN_KINDS:
+            sealed = await self._seal_plan(action_id, new, place.environment_of, owner, credential)
+        else:
+            sealed = await self._seal(action_id, new, argv, list(place.environment_of), owner, credential)
         action = ActionRow(
             action_id,
             new.name,
@@ -114,11 +119,11 @@ class ActionCreation:
     def _check(self, new: NewAction, owner: Participant) -> None:
         for what, text in (("the reason", new.why), ("the name", new.name), *(("a tag", tag) for tag in new.work.tags)):
             texts.check(what, text)
-        if new.work.kind == bodies.PLAN:
-            raise issues.NO_PLANS.error()
-        role = needed_role(new.work.kind)
-        if not roles.includes(owner.role, role):
+        if not may_own(owner.role, new.work.kind):
+            role = " or ".join(needed_roles(new.work.kind))
             raise issues.ROLE_NEEDED.error(what="create", kind=new.work.kind, role=role)
+        if new.work.kind in bodies.PLAN_KINDS:
+            require_plan_kind(new)
         if not owner.token:
             raise issues.NO_OWNER.error()
         parse_targets(new.nodes)
@@ -153,22 +158,42 @@ class ActionCreation:
             return _Sealed(stored, {})
         now, times = self._database.clock.now(), new.times
         is_repeated = times.cron is not None or times.on is not None or new.resolve == "start"
-        last_at = (times.until if times.cron is not None or times.on is not None else times.at or now) or _FOREVER
-        if last_at > now + LONGEST - MARGIN:
-            raise issues.COMMAND_NOT_SEALED.error(days=(LONGEST - MARGIN).days)
+        standing_until = self._find_standing_end(times, credential)
         command = NewCommand(self._ids.new(), 1, make_request(stored, max(1, len(nodes))), nodes, owner.actor)
         if not is_repeated:
             sealed = await seal_command(self._signer, command, credential, times.at or now)
             assert sealed.request.sealed_until is not None, "it was just sealed"
             job = SealedJob(command.job, sealed.request.sealed_until)
             return _Sealed(msgspec.structs.replace(stored, sealed=job), sealed.seals)
-        # A seal does not outlive the token of the person who has ordered the command.
-        expires_at = _FOREVER if credential is None else credential.record.expires_at
-        sealed_until = min(last_at + MARGIN, expires_at)
         standing = command._replace(job=action_id, nodes=nodes if new.resolve == "now" else ())
-        seals = await seal_standing(self._signer, standing, sealed_until, credential)
-        body = StandingCommand(sealed_until, seals.get(""))
+        seals = await seal_standing(self._signer, standing, standing_until, credential)
+        body = StandingCommand(standing_until, seals.get(""))
         return _Sealed(msgspec.structs.replace(stored, standing=body), seals)
+
+    async def _seal_plan(
+        self,
+        action_id: str,
+        new: NewAction,
+        nodes: Mapping[str, str],
+        owner: Participant,
+        credential: Credential | None,
+    ) -> _Sealed:
+        """Check the plan over the nodes that match now, and have its commands sealed. Without any node it is checked at the start only."""
+        prepared = await self._plans.check(new, owner, nodes) if nodes else None
+        if prepared is None or not prepared.commands:
+            return _Sealed(StoredAction(new), {})
+        until = self._find_standing_end(new.times, credential)
+        seals = await self._plans.seal(self._signer, action_id, new, prepared, owner, until, credential)
+        standing = StandingCommand(until, seals.pop("", None))
+        return _Sealed(StoredAction(new, standing=standing, runs_commands=True), seals)
+
+    def _find_standing_end(self, times: ActionTimes, credential: Credential | None) -> datetime:
+        """Until when a standing seal is valid: not longer than the token of the person who orders it. Raises InputError ACTION-010."""
+        now = self._database.clock.now()
+        last_at = (times.until if times.cron is not None or times.on is not None else times.at or now) or _FOREVER
+        if last_at > now + LONGEST - MARGIN:
+            raise issues.COMMAND_NOT_SEALED.error(days=(LONGEST - MARGIN).days)
+        return min(last_at + MARGIN, _FOREVER if credential is None else credential.record.expires_at)
 
     def _store(
         self, action: ActionRow, sealed: _Sealed, place: _Placement, owner: Participant

@@ -32,6 +32,13 @@ def describe_work(work: ActionWork) -> str:
         text = shlex.join(work.argv)
         values = "".join(f", {name}={parameter.value!r}" for name, parameter in sorted(work.parameters.items()))
         return _shortened(f"command {text}{values}")
+    if work.kind == bodies.PLAN and work.plan is not None:
+        files = f" ({len(work.plan.source.files)} files)" if work.plan.source.files else ""
+        values = "".join(f", {name}={value!r}" for name, value in sorted(work.plan.parameters.items()))
+        return _shortened(f"plan {work.plan.source.name}{files} ({work.mode}){values}")
+    if work.kind == bodies.TASK:
+        values = "".join(f", {name}={parameter.value!r}" for name, parameter in sorted(work.parameters.items()))
+        return _shortened(f"task {work.task}{values}")
     if work.kind == bodies.RUN:
         return f"run ({work.mode})"
     return _WORK[work.kind]

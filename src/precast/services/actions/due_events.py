@@ -9,12 +9,14 @@ from itertools import groupby
 
 from precast.base.errors import PrecastError
 from precast.base.ids import Ids
-from precast.services.actions.starting import ActionStarter, DueOutcome, EnvironmentOf, NewStart
+from precast.services.actions.plan_dues import PlanDues
+from precast.services.actions.starting import ActionStarter, EnvironmentOf, NewStart, explain_skip
 from precast.services.actions.stored import decode_action
 from precast.store.actions import actions as store
 from precast.store.actions.actions import ActionRow, Actions, DueRow
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
+from precast.wire.actions.bodies import PLAN_KINDS
 
 log = logging.getLogger("precast.actions")
 
@@ -40,8 +42,9 @@ class ActionEvents:
 class DueEvents:
     """Decides open due times. `awaited_jobs` are those whose end lets a queued one start."""
 
-    def __init__(self, database: Database, actions: Actions, starter: ActionStarter, ids: Ids) -> None:
+    def __init__(self, database: Database, actions: Actions, starter: ActionStarter, plans: PlanDues, ids: Ids) -> None:
         self._database, self._actions, self._starter, self._ids = database, actions, starter, ids
+        self.plans = plans
         self.awaited_jobs: set[str] = set()
 
     async def handle_all(self) -> None:
@@ -65,7 +68,10 @@ class DueEvents:
             assert action is not None, "due times are deleted with their action"
             # Without a node each due time stands for all nodes of the action, and has a job of its own.
             for part in [due] if is_event else [[row] for row in due]:
-                await self._start(action, part)
+                if action.kind in PLAN_KINDS:
+                    await self._offer_plan(action, part)
+                else:
+                    await self._start(action, part)
         except PrecastError as error:
             if error.consequence.retry:
                 log.warning("the action %s waits: %s", action_id, error)
@@ -75,15 +81,17 @@ class DueEvents:
             log.exception("the action %s is broken", action_id)
             await self._fail(due, f"{type(error).__name__}: {error}")
 
+    async def _offer_plan(self, action: ActionRow, due: Sequence[DueRow]) -> None:
+        """Have a plan prepared, unless its due time waits for the end of an earlier job."""
+        if due[0].state == store.QUEUED:
+            open_jobs = await self._database.read(self._starter.find_open_jobs, action.id)
+            if open_jobs:
+                self.awaited_jobs |= {job.id for job in open_jobs}
+                return
+        self.plans.offer(action, due)
+
     async def _start(self, action: ActionRow, due: Sequence[DueRow]) -> None:
-        found = None
-        if action.state != store.CANCELLED:  # one that has ended still starts what it has queued
-            stored = decode_action(action)
-            if stored.new.resolve == "start":
-                found = await self._starter.resolve(stored.new.nodes, may_be_none=bool(due[0].node))
-                if due[0].cause == store.BY_PERSON and action.environment is not None:
-                    # The person may have a token for this environment only.
-                    found = {node: name for node, name in found.items() if name == action.environment}
+        found = await self._starter.find_matching(action, due[0])
         start = NewStart(min(row.due_at for row in due), self._ids.new(), self._database.clock.now())
         self.awaited_jobs |= await self._database.write(self._decide, action.id, due, found, start)
 
@@ -103,7 +111,7 @@ class DueEvents:
             open_jobs = yield from self._starter.find_open_jobs(action_id)
             if open_jobs:
                 return {job.id for job in open_jobs}
-        outcome = self._refuse(action, due[0])
+        outcome = explain_skip(action, due[0])
         if outcome is None:
             nodes = {row.node for row in due if row.node}
             outcome = yield from self._starter.prepare(action, decode_action(action), start, found, nodes)
@@ -116,21 +124,8 @@ class DueEvents:
         yield from self._starter.make(outcome)
         return set()
 
-    def _refuse(self, action: ActionRow, due: DueRow) -> DueOutcome | None:
-        if action.state in store.OVER and due.cause != store.BY_TIME:
-            return DueOutcome(store.SKIPPED, message=f"the action is {action.state}")
-        if action.state == store.CANCELLED:
-            return DueOutcome(store.SKIPPED, message="the action is cancelled")
-        if action.state == store.PAUSED and due.cause != store.BY_PERSON:
-            return DueOutcome(store.SKIPPED, message="the action is paused")
-        return None
-
     async def _fail(self, due: Sequence[DueRow], message: str) -> None:
         try:
-            await self._database.write(self._store_failure, due, message[:MAX_MESSAGE])
+            await self._database.write(self._actions.decide_all, due, store.FAILED, None, message[:MAX_MESSAGE])
         except PrecastError as error:
             log.warning("the error of the action %s cannot be stored: %s", due[0].action, error)
-
-    def _store_failure(self, due: Sequence[DueRow], message: str) -> Transaction[None]:
-        for row in due:
-            yield from self._actions.decide(row, store.FAILED, None, message)

@@ -17,11 +17,8 @@ ROLE_NEEDED = Issue(
     "`{what}` of an action of the kind {kind} needs a token with the role {role}",
     "use a token with that role",
 )
-NO_PLANS = Issue(
-    "ACTION-004",
-    Kind.INPUT,
-    "an action cannot start a plan, because this version has no plans",
-    "create an action of another kind: run, release, command, facts, restart or reboot",
+BAD_PLAN = Issue(
+    "ACTION-004", Kind.INPUT, "an action of the kind {kind} {problem}", "see `precast action create {kind} --help`"
 )
 BAD_TIMES = Issue("ACTION-005", Kind.INPUT, "{problem}", "see `precast action create run --help`")
 BAD_PARAMETER = Issue(

@@ -1,6 +1,5 @@
-"""Typed parameters of a command. A value replaces `{name}` within an argument, so it never makes two arguments of one, nor reaches a shell.
-
-Without parameters the arguments stay as they are, braces included.
+"""Typed parameters of a command, or of a task of a module. In a command a value replaces `{name}` within an argument, so it never makes two
+arguments of one, nor reaches a shell. Without parameters the arguments stay as they are, braces included. A task gets the values as JSON.
 """
 
 import re
@@ -26,6 +25,17 @@ def fill_in(argv: Sequence[str], parameters: Mapping[str, Parameter]) -> list[st
     for name in sorted(values.keys() - used):
         raise issues.BAD_PARAMETER.error(name=name, reason="no argument of the command uses it")
     return [_PLACE.sub(lambda place: values[place[1]], argument) for argument in argv]
+
+
+def read_values(parameters: Mapping[str, Parameter]) -> dict[str, str | int | bool]:
+    """The values of typed parameters, for a task that gets them as JSON. Raises InputError ACTION-006."""
+    return {name: _to_json(parameter, _read_value(name, parameter)) for name, parameter in parameters.items()}
+
+
+def _to_json(parameter: Parameter, text: str) -> str | int | bool:
+    if parameter.type == "integer":
+        return int(text)
+    return text == "true" if parameter.type == "boolean" else text
 
 
 def _read_value(name: str, parameter: Parameter) -> str:

@@ -6,8 +6,8 @@ This is checked at each due time, because tokens are revoked, nodes change their
 from collections.abc import Mapping
 
 from precast.base.clock import Clock
-from precast.services.actions.stored import changes_nodes, needed_role
-from precast.services.identity import roles
+from precast.services.actions.stored import changes_nodes, may_own, needed_roles
+from precast.services.approvals.approvals import Participant
 from precast.store.actions.actions import ActionRow
 from precast.store.code.environments import Environments
 from precast.store.engine.query import Transaction
@@ -39,6 +39,13 @@ class ActionRights:
                 return f"releases in the environment {environment} need approvals of exact catalogs: `precast release`"
         return None
 
+    def find_owner(self, action: ActionRow) -> Transaction[Participant]:
+        """The owner of an action with the rights that the owner's token has now: none if it no longer exists."""
+        token = yield from self._tokens.read_person_token(action.token)
+        if token is None:
+            return Participant(action.made_by, "", (), action.token)
+        return Participant(action.made_by, token.role, token.environments, token.id)
+
     def count_approvals(self, work: ActionWork, environment: str) -> Transaction[int]:
         """How many people must approve an action in this environment."""
         if not changes_nodes(work):
@@ -59,9 +66,9 @@ class ActionRights:
             return f"the token {token.id} of its owner was revoked at {token.revoked_at:%Y-%m-%d %H:%M:%SZ}"
         if token.expires_at <= self._clock.now():
             return f"the token {token.id} of its owner expired at {token.expires_at:%Y-%m-%d %H:%M:%SZ}"
-        role = needed_role(action.kind)
-        if not roles.includes(token.role, role):
-            return f"the token {token.id} of its owner has the role {token.role}, and the action needs {role}"
+        if not may_own(token.role, action.kind):
+            needed = " or ".join(needed_roles(action.kind))
+            return f"the token {token.id} of its owner has the role {token.role}, and the action needs {needed}"
         for node, environment in environment_of.items():
             if token.environments and environment not in token.environments:
                 return f"{node} is in the environment {environment}, which the token {token.id} of its owner does not allow"

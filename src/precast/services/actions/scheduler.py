@@ -65,10 +65,12 @@ class ActionScheduler:
             wakeups.prefix_subscription(store.DUE_TOPIC, self._wake),
             wakeups.prefix_subscription(JOB_CHANGED_PREFIX, self._on_job),
         ):
-            while True:
-                await self._guard(self.handle_all())
-                await self._guard(self.clean_up())
-                await self._sleep()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._events.plans.run())
+                while True:
+                    await self._guard(self.handle_all())
+                    await self._guard(self.clean_up())
+                    await self._sleep()
 
     def _wake(self, _: str) -> None:
         self._is_woken.set()
@@ -175,7 +177,7 @@ class ActionScheduler:
         times = stored.new.times
         start = NewStart(decision.starts_at, job_id, self._database.clock.now())
         outcome = yield from self._starter.prepare(action, stored, start, found)
-        if outcome.job is not None and not (decision.is_late and times.missed == "all"):
+        if outcome.starts and not (decision.is_late and times.missed == "all"):
             outcome = (yield from self._starter.apply_overlap(action, times.overlap)) or outcome
         due = DueRow(
             action.id, decision.starts_at, "", store.BY_TIME, outcome.state, 1, outcome.job_id, outcome.message

@@ -3,7 +3,7 @@
 An action belongs to an environment if all of its nodes do. A token for some environments sees and changes the actions of these.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from precast.base.errors import PrecastError
@@ -25,6 +25,7 @@ from precast.store.jobs.attempts import Attempts
 from precast.wire.actions import bodies
 from precast.wire.actions.bodies import ActionView
 from precast.wire.jobs.views import JobView
+from precast.wire.plans.bodies import PlanRunView
 
 LISTED = 50
 DUES_SHOWN = 20
@@ -49,8 +50,17 @@ class JobControl(Protocol):
         """Repeat a job that has ended on the nodes that failed."""
 
 
+class PlanControl(Protocol):
+    """Repeats runs of plans."""
+
+    async def retry(
+        self, run: str, tasks: Sequence[str], participant: Participant, credential: Credential | None = None
+    ) -> PlanRunView:
+        """Repeat what has failed in a run that has ended, and what follows from it."""
+
+
 class ActionService:
-    """Holds no state between calls. With `kind`, only actions of that kind exist for the caller."""
+    """Holds no state between calls. With `kinds`, only actions of these kinds exist for the caller."""
 
     def __init__(
         self,
@@ -60,11 +70,13 @@ class ActionService:
         starter: ActionStarter,
         attempts: Attempts,
         jobs: JobControl,
+        plans: PlanControl,
         audit: AuditLog,
         parse_cron: ParseCron,
     ) -> None:
         self._database, self._actions, self._views, self._starter = database, actions, views, starter
-        self._attempts, self._jobs, self._audit, self._parse_cron = attempts, jobs, audit, parse_cron
+        self._attempts, self._jobs, self._plans = attempts, jobs, plans
+        self._audit, self._parse_cron = audit, parse_cron
         self._edits: dict[str, Callable[[ActionRow, str], Transaction[None]]] = {
             bodies.CANCEL: self._cancel,
             bodies.PAUSE: self._pause,
@@ -75,43 +87,43 @@ class ActionService:
     # Showing
 
     async def list_newest(
-        self, environments: Sequence[str], before: str = "", kind: str | None = None
+        self, environments: Sequence[str], before: str = "", kinds: Collection[str] = ()
     ) -> list[ActionView]:
         """The newest actions of these environments, of those before a given id."""
-        return await self._database.read(self._list, environments, before if before and is_id(before) else END, kind)
+        return await self._database.read(self._list, environments, before if before and is_id(before) else END, kinds)
 
-    async def show(self, action_id: str, environments: Sequence[str], kind: str | None = None) -> ActionView:
+    async def show(self, action_id: str, environments: Sequence[str], kinds: Collection[str] = ()) -> ActionView:
         """An action with its newest due times. Raises NotFoundError ACTION-001."""
-        return await self._database.read(self._show, action_id, environments, kind)
+        return await self._database.read(self._show, action_id, environments, kinds)
 
     async def wait_for_job(
-        self, action_id: str, environments: Sequence[str], after_job: str, wait_s: float, kind: str | None = None
+        self, action_id: str, environments: Sequence[str], after_job: str, wait_s: float, kinds: Collection[str] = ()
     ) -> ActionView:
         """As `show`, once the action has started another job than the given one or is over; at the latest after `wait_s`."""
         clock = self._database.clock
         until_s = clock.monotonic_s() + min(max(wait_s, 0.0), MAX_WAIT_S)
         with self._database.wakeups.subscribe(CHANGED_PREFIX + action_id) as sleeper:
             while True:
-                view = await self.show(action_id, environments, kind)
+                view = await self.show(action_id, environments, kinds)
                 left_s = until_s - clock.monotonic_s()
                 is_started = view.newest_job is not None and view.newest_job != after_job
                 if is_started or view.is_over or left_s <= 0:
                     return view
                 await sleeper.wait(left_s)
 
-    def _list(self, environments: Sequence[str], before: str, kind: str | None) -> Transaction[list[ActionView]]:
+    def _list(self, environments: Sequence[str], before: str, kinds: Collection[str]) -> Transaction[list[ActionView]]:
         rows: list[ActionRow] = []
         while len(rows) < LISTED:
             page = yield from self._actions.list_newest(environments, before, LISTED)
-            rows += [row for row in page if kind in (None, row.kind)]
+            rows += [row for row in page if not kinds or row.kind in kinds]
             if len(page) < LISTED:
                 break
             before = page[-1].id
         return (yield from self._views.view_all(rows[:LISTED]))
 
-    def _show(self, action_id: str, environments: Sequence[str], kind: str | None) -> Transaction[ActionView]:
+    def _show(self, action_id: str, environments: Sequence[str], kinds: Collection[str]) -> Transaction[ActionView]:
         action = (yield from self._actions.find(action_id)) if is_id(action_id) else None
-        return (yield from self._views.view(_require(action, action_id, environments, kind), DUES_SHOWN))
+        return (yield from self._views.view(_require(action, action_id, environments, kinds), DUES_SHOWN))
 
     # Changing
 
@@ -121,7 +133,7 @@ class ActionService:
         change: str,
         person: Participant,
         credential: Credential | None = None,
-        kind: str | None = None,
+        kinds: Collection[str] = (),
     ) -> ActionView:
         """Cancel, abort, retry, pause, resume or run an action now.
 
@@ -131,13 +143,15 @@ class ActionService:
         """
         if change not in bodies.CHANGES:
             raise issues.UNKNOWN_CHANGE.error(change=repr(change[:40]), changes=", ".join(bodies.CHANGES))
-        jobs = await self._database.write(self._change, action_id, change, person, kind)
+        action, jobs = await self._database.write(self._change, action_id, change, person, kinds)
         for job in jobs:
-            if change == bodies.RETRY:
+            if change == bodies.RETRY and action.kind in bodies.PLAN_KINDS:
+                await self._plans.retry(job, [], person, credential)
+            elif change == bodies.RETRY:
                 await self._jobs.retry(job, person.actor, credential, person.environments)
             else:
                 await self._end_job(change, job, person)
-        return await self.show(action_id, person.environments, kind)
+        return await self.show(action_id, person.environments, kinds)
 
     async def _end_job(self, change: str, job: str, person: Participant) -> None:
         end = self._jobs.abort if change == bodies.ABORT else self._jobs.stop
@@ -147,12 +161,13 @@ class ActionService:
             if not RUN_OVER.matches(error):  # it has ended meanwhile
                 raise
 
-    def _change(self, action_id: str, change: str, person: Participant, kind: str | None) -> Transaction[list[str]]:
+    def _change(
+        self, action_id: str, change: str, person: Participant, kinds: Collection[str]
+    ) -> Transaction[tuple[ActionRow, list[str]]]:
         """Change the action itself; returns the jobs that are to be ended or repeated."""
         found = (yield from self._actions.lock(action_id)) if is_id(action_id) else None
-        action = _require(found, action_id, person.environments, kind)
-        is_command = action.kind == bodies.COMMAND
-        if is_command and change in _STARTING and not roles.includes(person.role, roles.COMMANDS):
+        action = _require(found, action_id, person.environments, kinds)
+        if _runs_commands(action) and change in _STARTING and not roles.includes(person.role, roles.COMMANDS):
             raise issues.ROLE_NEEDED.error(what=change, kind=action.kind, role=roles.COMMANDS)
         if change == bodies.RUN_NOW and action.approvals:
             raise issues.APPROVED_TIMES.error(action=action_id)
@@ -165,11 +180,14 @@ class ActionService:
         if change == bodies.ABORT and not jobs:
             raise issues.NO_JOB.error(action=action_id, what="no job that has not ended")
         edit = self._edits.get(change)
-        # An action that has ended can still be cancelled while its job goes on.
-        if edit is not None and not (change == bodies.CANCEL and action.state in store.OVER and open_jobs):
+        # An action that has ended can still be cancelled while its job goes on, or a due time of it is open.
+        has_open = bool(open_jobs) or (yield from self._actions.has_open(action_id))
+        if change == bodies.CANCEL and action.state in store.OVER and has_open:
+            yield from self._actions.decide_open(action_id, store.SKIPPED, f"cancelled by {person.actor}")
+        elif edit is not None:
             yield from edit(action, person.actor)
         yield from self._audit.add(person.actor, f"action.{change}", action_id)
-        return jobs
+        return action, jobs
 
     def _find_repeatable(self, action: ActionRow) -> Transaction[list[str]]:
         """The newest job, if the owner of the action may still do this on its nodes. Raises ACTION-012, ACTION-016."""
@@ -210,10 +228,19 @@ class ActionService:
             raise issues.NO_JOB.error(action=action.id, what="a due time at this moment already")
 
 
-def _require(action: ActionRow | None, action_id: str, environments: Sequence[str], kind: str | None) -> ActionRow:
+def _runs_commands(action: ActionRow) -> bool:
+    """Whether an operator does not suffice to start the action."""
+    if action.kind == bodies.PLAN:
+        return decode_action(action).runs_commands
+    return action.kind in bodies.COMMAND_KINDS
+
+
+def _require(
+    action: ActionRow | None, action_id: str, environments: Sequence[str], kinds: Collection[str]
+) -> ActionRow:
     """Raises NotFoundError ACTION-001, also for an action that the caller may not see."""
     is_visible = action is not None and (not environments or action.environment in environments)
-    if action is None or not is_visible or kind not in (None, action.kind):
+    if action is None or not is_visible or (kinds and action.kind not in kinds):
         raise issues.NO_SUCH_ACTION.error(action=action_id[:80])
     return action
 

@@ -14,10 +14,11 @@ from precast.services.jobs.requests import JobRequest, StandingSeal
 from precast.services.jobs.sealed_commands import find_sealed_until
 from precast.services.query.targets import TargetService
 from precast.store.actions import actions as store
-from precast.store.actions.actions import ActionRow, Actions
+from precast.store.actions.actions import ActionRow, Actions, DueRow
 from precast.store.engine.query import Transaction
 from precast.store.jobs.jobs import JobRow, Jobs
 from precast.store.nodes.nodes import DEFAULT_ENVIRONMENT, Fleet
+from precast.wire.actions import bodies
 from precast.wire.jobs.states import STOPPING
 from precast.wire.nodes.bodies import TargetsBody
 
@@ -28,6 +29,11 @@ class DueOutcome(NamedTuple):
     state: str
     job: NewJob | None = None
     message: str | None = None
+
+    @property
+    def starts(self) -> bool:
+        """Whether the due time starts: now, or when its plan has been prepared."""
+        return self.job is not None or self.state == store.DUE
 
     @property
     def job_id(self) -> str | None:
@@ -44,6 +50,13 @@ class NewStart(NamedTuple):
 
 # The environment of each node, by name.
 EnvironmentOf = Mapping[str, str]
+
+
+class ChosenNodes(NamedTuple):
+    """The nodes on which an action starts, with their environments, and the seals of commands that were made for them."""
+
+    environment_of: EnvironmentOf
+    seals: Mapping[str, bytes]
 
 
 class ActionStarter:
@@ -71,20 +84,28 @@ class ActionStarter:
             after = page.after
         return found
 
+    async def find_matching(self, action: ActionRow, due: DueRow) -> EnvironmentOf | None:
+        """The nodes that match at a due time; None if they were resolved when the action was created. Raises what targets raise."""
+        new = decode_action(action).new
+        if new.resolve == "now" or action.state == store.CANCELLED:
+            return None
+        found = await self.resolve(new.nodes, may_be_none=bool(due.node))
+        if due.cause == store.BY_PERSON and action.environment is not None:
+            # The person may have a token for this environment only.
+            return {node: name for node, name in found.items() if name == action.environment}
+        return found
+
     def find_open_jobs(self, action: str) -> Transaction[list[JobRow]]:
         """The jobs of an action that have not ended."""
         return (yield from self._jobs.list_open_of_action(action))
 
-    def prepare(
-        self,
-        action: ActionRow,
-        stored: StoredAction,
-        start: NewStart,
-        found: EnvironmentOf | None,
-        only: Collection[str] = (),
-    ) -> Transaction[DueOutcome]:
-        """Decide whether the action starts. `found` are the nodes that match now, None if they were resolved when it was created; `only`
-        limits them to nodes that have connected."""
+    def choose_nodes(
+        self, action: ActionRow, stored: StoredAction, found: EnvironmentOf | None, only: Collection[str] = ()
+    ) -> Transaction["ChosenNodes | DueOutcome"]:
+        """The nodes on which the action starts, or why it does not.
+
+        `found` are those that match now, None if they were resolved when it was created; `only` limits them to nodes that have connected.
+        """
         seals: dict[str, bytes] = {}
         if found is None:
             known = yield from self._actions.list_nodes(action.id)
@@ -97,11 +118,28 @@ class ActionStarter:
         environment_of = {node: found[node] for node in found if not only or node in only}
         if not environment_of:
             return DueOutcome(store.SKIPPED, message="the node is not one of its targets")
-        if stored.sealed is not None and (yield from self._jobs.find(stored.sealed.job)) is not None:
-            return DueOutcome(store.FAILED, message=f"its command was sealed for one job, {stored.sealed.job}")
         refusal = yield from self._rights.explain_refusal(action, stored.new.work, environment_of)
         if refusal is not None:
             return DueOutcome(store.FAILED, message=refusal)
+        return ChosenNodes(environment_of, seals)
+
+    def prepare(
+        self,
+        action: ActionRow,
+        stored: StoredAction,
+        start: NewStart,
+        found: EnvironmentOf | None,
+        only: Collection[str] = (),
+    ) -> Transaction[DueOutcome]:
+        """Decide whether the action starts, on the nodes that `choose_nodes` chooses. A plan has to be prepared before: it stays due."""
+        if action.kind in bodies.PLAN_KINDS:
+            return DueOutcome(store.DUE)
+        chosen = yield from self.choose_nodes(action, stored, found, only)
+        if isinstance(chosen, DueOutcome):
+            return chosen
+        environment_of, seals = chosen
+        if stored.sealed is not None and (yield from self._jobs.find(stored.sealed.job)) is not None:
+            return DueOutcome(store.FAILED, message=f"its command was sealed for one job, {stored.sealed.job}")
         environments = set(environment_of.values())
         new = NewJob(
             start.job if stored.sealed is None else stored.sealed.job,
@@ -124,7 +162,7 @@ class ActionStarter:
         """What the policy says while an earlier job goes on; None if the action may start."""
         open_jobs = yield from self.find_open_jobs(action.id)
         if not open_jobs:
-            return None
+            return (yield from self._overlap_plan(action, policy))
         if policy == "cancel-old":
             for job in open_jobs:
                 yield from self._jobs.request_end(job.id, action.made_by, STOPPING)
@@ -134,6 +172,15 @@ class ActionStarter:
         if (yield from self._actions.has_open(action.id)):
             return DueOutcome(store.SKIPPED, message="an earlier due time is queued already")
         return DueOutcome(store.QUEUED, message=f"it waits for the job {open_jobs[0].id}")
+
+    def _overlap_plan(self, action: ActionRow, policy: str) -> Transaction[DueOutcome | None]:
+        """What the policy says while the plan of an earlier due time is being prepared."""
+        if action.kind not in bodies.PLAN_KINDS or not (yield from self._actions.has_open(action.id)):
+            return None
+        if policy == "cancel-old":
+            yield from self._actions.decide_open(action.id, store.SKIPPED, "a later due time has come")
+            return None
+        return DueOutcome(store.SKIPPED, message="the plan of an earlier due time is being prepared")
 
     def make(self, outcome: DueOutcome) -> Transaction[None]:
         """Make the job of a due time, whose row is stored in the same transaction."""
@@ -158,3 +205,14 @@ def _make_request(action: ActionRow, stored: StoredAction, start: NewStart, coun
         last_at = min(standing.until, find_sealed_until(request, count, start.now))
         return msgspec.structs.replace(request, token=action.token, sealed_until=last_at, standing=standing)
     return request
+
+
+def explain_skip(action: ActionRow, due: DueRow) -> DueOutcome | None:
+    """Why a due time does not start by the state of its action; None if it may."""
+    if action.state in store.OVER and due.cause != store.BY_TIME:
+        return DueOutcome(store.SKIPPED, message=f"the action is {action.state}")
+    if action.state == store.CANCELLED:
+        return DueOutcome(store.SKIPPED, message="the action is cancelled")
+    if action.state == store.PAUSED and due.cause != store.BY_PERSON:
+        return DueOutcome(store.SKIPPED, message="the action is paused")
+    return None

@@ -1,6 +1,6 @@
 """An action as its row holds it: what was requested, and what was derived from it when it was created."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -40,6 +40,7 @@ class StoredAction(msgspec.Struct, frozen=True, omit_defaults=True):
     argv: list[str] = []  # of a command, with the values of its parameters
     sealed: SealedJob | None = None
     standing: StandingCommand | None = None
+    runs_commands: bool = False  # its plan does
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self)
@@ -49,14 +50,21 @@ def decode_action(action: ActionRow) -> StoredAction:
     return msgspec.json.decode(action.body, type=StoredAction)
 
 
-def needed_role(kind: str) -> str:
-    """The role that an action's owner needs, when it is created and whenever it is due."""
-    return roles.COMMANDS if kind == bodies.COMMAND else "operator"
+def needed_roles(kind: str) -> Sequence[str]:
+    """The roles of which an action's owner needs one, when it is created and whenever it is due. A plan may need that for commands."""
+    if kind == bodies.PLAN:
+        return ("operator", roles.COMMANDS)
+    return (roles.COMMANDS,) if kind in bodies.COMMAND_KINDS else ("operator",)
+
+
+def may_own(role: str, kind: str) -> bool:
+    """Whether a person with this role may own actions of a kind."""
+    return any(roles.includes(role, needed) for needed in needed_roles(kind))
 
 
 def changes_nodes(work: ActionWork) -> bool:
     """Whether the action can change nodes. Only then may an environment require approvals."""
-    return work.kind != bodies.FACTS and (work.kind != bodies.RUN or work.mode == "enforce")
+    return work.kind != bodies.FACTS and (work.kind not in (bodies.RUN, bodies.PLAN) or work.mode == "enforce")
 
 
 def make_schedule(times: ActionTimes, parse_cron: ParseCron) -> Schedule:

@@ -29,7 +29,9 @@ class OrderSigner(Protocol):
     ) -> str:
         """Return the signature of the order's text, in base64. Raises the signer's error."""
 
-    async def sign_task(self, order: TaskOrder, job: str, token: str, sealed_until: datetime, seal: bytes) -> str:
+    async def sign_task(
+        self, order: TaskOrder, job: str, token: str, sealed_until: datetime, seal: bytes, action: str = ""
+    ) -> str:
         """As `sign_order`, of a task of a plan."""
 
 
@@ -68,7 +70,7 @@ class OrderSignatures:
         if sealed.sealed_until is not None:
             try:
                 signature = await self._signer.sign_task(
-                    order, sealed.job, sealed.token, sealed.sealed_until, sealed.seal
+                    order, sealed.job, sealed.token, sealed.sealed_until, sealed.seal, sealed.action
                 )
             except DeniedError as error:
                 log.warning("the task %s is sent to %s without a signature: %s", order.order, node, error)

@@ -53,6 +53,7 @@ class SealedTaskOrder(msgspec.Struct, frozen=True):
     token: str = ""
     sealed_until: datetime | None = None
     seal: bytes = b""
+    action: str = ""  # whose standing seal it is
 
 
 class SealedRequest(NamedTuple):

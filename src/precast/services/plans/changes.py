@@ -109,7 +109,9 @@ class PlanChangesService:
         def store() -> Transaction[None]:
             if not (yield from self._jobs.reopen(ended.job, request.encode())):
                 raise job_issues.RUN_OPEN.error(run=run, verb=verb)
-            yield from self._starter.add_round(run, ended.job.round + 1, request, ended.pinned, instances, sealed)
+            yield from self._starter.creation.add_round(
+                run, ended.job.round + 1, request, ended.pinned, instances, sealed
+            )
             count = sum(len(group.nodes) for group in instances)
             yield from self._audit.add(participant.actor, f"plan.{verb}", ended.pinned.plan.name, run=run, count=count)
 

@@ -110,6 +110,12 @@ NO_DATA = Issue(
     "the run {run} has no data of {node}",
     "name a node of the run: precast plan status {run}",
 )
+NOT_ORDERED = Issue(
+    "PLAN-119",
+    Kind.CONFLICT,
+    "what task {task} would run on {node} is not what was ordered when the action was created",
+    "create the action again: a person orders what runs as a command, and the plan or its tasks have changed",
+)
 NO_CONSENT = Issue(
     "PLAN-120",
     Kind.INPUT,

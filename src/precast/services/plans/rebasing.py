@@ -130,9 +130,9 @@ class PlanRebasing:
         def store() -> Transaction[None]:
             if not (yield from self._jobs.reopen(job, request.encode())):
                 raise job_issues.RUN_OPEN.error(run=run, verb=RESUME)
-            yield from self._starter.pin(run, prepared)
+            yield from self._starter.creation.pin(run, prepared)
             yield from self._runs.withdraw_approvals(run, changed)
-            yield from self._starter.add_round(run, job.round + 1, request, prepared.pinned, instances, sealed)
+            yield from self._starter.creation.add_round(run, job.round + 1, request, prepared.pinned, instances, sealed)
             yield from self._audit.add(
                 participant.actor, "plan.rebase", plan.name, run=run, digest=prepared.check.digest
             )

@@ -226,6 +226,11 @@ class Actions:
         yield Wake(CHANGED_PREFIX + due.action)
         return bool(rows)
 
+    def decide_all(self, due: Sequence[DueRow], state: str, job: str | None, message: str | None) -> Transaction[None]:
+        """Decide open due times alike."""
+        for row in due:
+            yield from self.decide(row, state, job, message)
+
     def decide_open(self, action: str, state: str, message: str) -> Transaction[None]:
         """Decide all open due times of an action."""
         yield queries.DECIDE_OPEN(action=action, state=state, message=message, now=self._now())

@@ -1,19 +1,24 @@
 """Bodies of the API about actions: what nodes shall do, which nodes, when, and how. Each due time that starts makes a job."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from precast.wire.jobs.orders import MAX_ARGUMENTS, Mode
 from precast.wire.jobs.views import JobLimits
 from precast.wire.nodes.bodies import TargetsBody
+from precast.wire.plans.bodies import MAX_PARAMETERS, PlanSource, SubsetBody
 
-RUN, RELEASE, COMMAND, FACTS, RESTART, REBOOT, PLAN = (
+RUN, RELEASE, COMMAND, FACTS, RESTART, REBOOT, PLAN, TASK = (
     *("run", "release", "command", "facts", "restart", "reboot"),
-    "plan",
+    *("plan", "task"),
 )
-Kind = Literal["run", "release", "command", "facts", "restart", "reboot", "plan"]
+Kind = Literal["run", "release", "command", "facts", "restart", "reboot", "plan", "task"]
+# Those whose job is the run of a plan: a task of a module is a plan with one task.
+PLAN_KINDS = (PLAN, TASK)
+# Those that people with the role for commands create, a plan only if it runs commands.
+COMMAND_KINDS = (COMMAND, PLAN, TASK)
 # What people may do with an action that exists.
 CANCEL, ABORT, RETRY, PAUSE, RESUME, RUN_NOW = "cancel", "abort", "retry", "pause", "resume", "run-now"
 CHANGES = (CANCEL, ABORT, RETRY, PAUSE, RESUME, RUN_NOW)
@@ -32,8 +37,17 @@ class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):
     choices: Annotated[list[Word], msgspec.Meta(max_length=100)] = []
 
 
+class ActionPlan(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The plan that an action starts. Without files it is that of the nodes' environment, as it is whenever the action starts."""
+
+    source: PlanSource
+    master: Annotated[str, msgspec.Meta(max_length=500)] = ""
+    parameters: Annotated[dict[str, Any], msgspec.Meta(max_length=MAX_PARAMETERS)] = {}
+    subset: SubsetBody = SubsetBody()
+
+
 class ActionWork(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What each node shall do. `mode` and `tags` are for runs, the others for commands."""
+    """What each node shall do. `mode` is for runs and plans, `tags` for runs, `parameters` for commands and tasks of modules."""
 
     kind: Kind
     mode: Mode = "noop"
@@ -41,6 +55,8 @@ class ActionWork(msgspec.Struct, frozen=True, omit_defaults=True):
     argv: Annotated[list[str], msgspec.Meta(max_length=MAX_ARGUMENTS)] = []
     parameters: Annotated[dict[str, Parameter], msgspec.Meta(max_length=100)] = {}
     output_bytes: Annotated[int, msgspec.Meta(ge=0, le=1_048_576)] = 65_536
+    plan: ActionPlan | None = None
+    task: Annotated[str, msgspec.Meta(max_length=200)] = ""  # of a module: MODULE or MODULE::TASK
 
 
 class ActionTimes(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -116,4 +132,5 @@ class ActionView(msgspec.Struct, frozen=True):
 
     @property
     def is_over(self) -> bool:
-        return self.state in ("ended", "cancelled")
+        """Whether nothing of it will start any more: no due time is open either, whose plan is being prepared or which is queued."""
+        return self.state in ("ended", "cancelled") and all(due.state not in ("due", "queued") for due in self.due)

@@ -139,8 +139,10 @@ class SignerClient:
         verb = messages.SignOrder(order, token, sealed_until, seal, action)
         return (await self._connection.ask(verb, messages.Signature)).signature
 
-    async def sign_task(self, order: TaskOrder, job: str, token: str, sealed_until: datetime, seal: bytes) -> str:
-        verb = messages.SignTask(order, job, token, sealed_until, seal)
+    async def sign_task(
+        self, order: TaskOrder, job: str, token: str, sealed_until: datetime, seal: bytes, action: str = ""
+    ) -> str:
+        verb = messages.SignTask(order, job, token, sealed_until, seal, action)
         return (await self._connection.ask(verb, messages.Signature)).signature
 
     async def sign_crl(self, revocations: Sequence[messages.Revocation], *, is_last: bool) -> messages.Crl:

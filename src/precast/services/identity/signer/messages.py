@@ -214,13 +214,15 @@ class SignOrder(Verb, frozen=True, tag="sign_order"):
 
 
 class SignTask(Verb, frozen=True, tag="sign_task"):
-    """Asks for the signature of a task to a node. The order makes the record that is sealed, a `StandingRecord` of the job."""
+    """Asks for the signature of a task to a node. The order makes the record that is sealed, a `StandingRecord` of the job, or of the
+    `action` that has started it."""
 
     order: TaskOrder
     job: str
     token: str
     sealed_until: Time
     seal: bytes
+    action: str = ""
 
 
 class Revocation(Body, frozen=True):

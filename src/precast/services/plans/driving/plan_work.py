@@ -167,8 +167,12 @@ class PlanWork:
             limit = f"{size} bytes, and at most {MAX_ORDER_BYTES}"
             why = f"its order is too large: {limit}; let the tasks that it has inputs from return less"
             return Ending(states.FAILED, states.REFUSED, why)
-        sealed_until = None if seal is None else self._request.sealed_until
-        return OrderBody(orders.TASK, SealedTaskOrder(order, job.id, self._request.token, sealed_until, seal or b""))
+        if seal is None:
+            return OrderBody(orders.TASK, SealedTaskOrder(order, job.id))
+        sealed_until, action = self._request.sealed_until, ""
+        if self._request.standing is not None:
+            sealed_until, action = self._request.standing.until, self._request.standing.action
+        return OrderBody(orders.TASK, SealedTaskOrder(order, job.id, self._request.token, sealed_until, seal, action))
 
     def _allow_copies(self, key: AttemptKey, collected: object) -> Transaction[None]:
         """Let a node read the files that the master has collected."""

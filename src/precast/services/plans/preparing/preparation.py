@@ -31,7 +31,7 @@ from precast.services.plans.preparing.planning import plan_in_child
 from precast.services.plans.preparing.programs import RunValues, build_programs
 from precast.services.plans.preparing.sources import PlanFiles, PlanSources
 from precast.services.plans.preparing.values import EvaluatedPlan, ValueEvaluation, encode_data
-from precast.services.query.targets import TargetService
+from precast.services.query.targets import ResolvedTargets, TargetService
 from precast.store.plans.runs import ProgramRow
 from precast.wire.jobs import states
 from precast.wire.nodes.bodies import TargetsBody
@@ -86,14 +86,21 @@ class PlanPreparation:
         self._turns = asyncio.Semaphore(PROCESSES)
 
     async def prepare(
-        self, request: PlanRequest, participant: Participant, *, is_start: bool, before: PinnedPlan | None = None
+        self,
+        request: PlanRequest,
+        participant: Participant,
+        *,
+        is_start: bool,
+        before: PinnedPlan | None = None,
+        known: Mapping[str, str] | None = None,
     ) -> PreparedPlan:
-        """Prepare a run; one that was pinned `before` gives tasks their numbers, and parameters the values that they were given.
+        """Prepare a run; one that was pinned `before` gives tasks their numbers, and parameters the values that they were given. `known`
+        are the nodes, with their environments, if they were resolved before.
 
         Raises what targets raise, DeniedError RUN-006, PLAN-101 to -104; of a start also PLAN-109.
         """
         texts.check("the name of the plan", request.source.name)
-        place = await self._resolve(request, participant)
+        place = await self._resolve(request, participant, known)
         files = await self._sources.find(request.source, place.environment)
         found = await self._nodes.read(place.names, request.master)
         planning = PlanningRequest(
@@ -126,9 +133,13 @@ class PlanPreparation:
         """Raises DeniedError RUN-006 if a node of a run is by now in an environment that is not the participant's."""
         await require_environments(self._targets, names, participant.environments)
 
-    async def _resolve(self, request: PlanRequest, participant: Participant) -> RunNodes:
-        bodies = [request.nodes, *([TargetsBody([request.master])] if request.master else [])]
+    async def _resolve(
+        self, request: PlanRequest, participant: Participant, known: Mapping[str, str] | None
+    ) -> RunNodes:
+        bodies = [] if known is not None else [request.nodes]
+        bodies += [TargetsBody([request.master])] if request.master else []
         resolved = [await self._targets.resolve(body) for body in bodies]
+        resolved += [] if known is None else [ResolvedTargets(list(known), False, frozenset(known.values()))]
         environments = sorted({environment for found in resolved for environment in found.environments})
         if participant.environments and not set(environments) <= set(participant.environments):
             raise job_issues.OTHER_ENVIRONMENT.error()

@@ -75,14 +75,15 @@ def sign_order(context: SignerContext, verb: SignOrder, operation: SignerOperati
 
 
 def sign_task(context: SignerContext, verb: SignTask, operation: SignerOperation) -> Signature:
-    """Sign the order of a task of a plan that a person has started over this node: its record is sealed for the job."""
+    """Sign the order of a task of a plan that a person has started over this node: its record is sealed for the job, or for the action."""
     order = verb.order
     operation.subject = order.node[:100]
     operation.detail["order"], operation.detail["token"] = order.order, verb.token[:100]
-    digest = digest_command(command_of(order))
-    record = StandingRecord(verb.job, order.node, digest, verb.token, verb.sealed_until)
-    parsed = parse_order_id(order.order)
-    if parsed is None or parsed.job != verb.job or not context.seal_key.is_sealed(record, verb.seal):
+    parsed, digest = parse_order_id(order.order), digest_command(command_of(order))
+    nodes = (order.node, _ANY_NODE) if verb.action else (order.node,)
+    records = [StandingRecord(verb.action or verb.job, node, digest, verb.token, verb.sealed_until) for node in nodes]
+    is_ordered = any(context.seal_key.is_sealed(record, verb.seal) for record in records)
+    if parsed is None or parsed.job != verb.job or not is_ordered:
         raise issues.SIGNER_REFUSED.error(reason="nobody has ordered this task from this node")
     _require_time(context, verb, order.expires_at, operation)
     return sign(context, signed_task_bytes(task_text(order)))

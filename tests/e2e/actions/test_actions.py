@@ -152,7 +152,7 @@ def test_metrics_show_how_schedules_are_kept(fleet: Fleet) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "answer"),
     [
-        (("action", "create", "plan", "web1"), 64, "[ACTION-004]"),
+        (("action", "create", "plan", "web1"), 64, "[CLI-001]"),
         (("action", "create", "dance", "web1"), 64, "unknown"),
         (("action", "create", "facts"), 64, "[TARGET-005]"),
         (("action", "create", "facts", "web1", "--at", "soon"), 64, "'soon' is not a time"),

@@ -40,17 +40,17 @@ def show(presenter: Presenter, url: str, nodes: tuple[str, ...], slow: str) -> N
         if node != slow:
             make_healthy(presenter, node)
     presenter.ask("node", "set", slow, "role", "app")
-    admin = presenter.environment["PRECAST_TOKEN"]
-    presenter.environment["PRECAST_TOKEN"] = presenter.ask("token", "person", "dee", "--role", "commands")["token"]
-    try:
-        with ExitStack() as daemons:
-            for node in nodes:
-                daemons.enter_context(daemon(presenter, url, node))
-            for node in nodes:
-                wait_for(partial(allows_commands, presenter, node), f"{node} says that it allows commands")
+    with ExitStack() as daemons:
+        for node in nodes:
+            daemons.enter_context(daemon(presenter, url, node))
+        for node in nodes:
+            wait_for(partial(allows_commands, presenter, node), f"{node} says that it allows commands")
+        admin = presenter.environment["PRECAST_TOKEN"]
+        presenter.environment["PRECAST_TOKEN"] = presenter.ask("token", "person", "dee", "--role", "commands")["token"]
+        try:
             run_plan(presenter, nodes, slow)
-    finally:
-        presenter.environment["PRECAST_TOKEN"] = admin
+        finally:
+            presenter.environment["PRECAST_TOKEN"] = admin
 
 
 def run_plan(presenter: Presenter, nodes: tuple[str, ...], slow: str) -> None:

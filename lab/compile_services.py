@@ -1,6 +1,7 @@
 """All services from facts to released catalogs over one database in one process, for tests and benchmarks that count compiles."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from lab.document_signer import DocumentSigner
@@ -22,6 +23,11 @@ from precast.services.compile.decider import DecisionService
 from precast.services.compile.entry_points import EntryPoints
 from precast.services.compile.inputs import NodeInputs
 from precast.services.compile.workers import Workers
+from precast.services.exports.answers import ExportAnswers
+from precast.services.exports.collecting import ExportRounds
+from precast.services.exports.decisions import DecisionExports
+from precast.services.exports.loops import ExportLoops
+from precast.services.exports.publishing import ExportPauses, ExportPublisher
 from precast.services.facts.intake import FACTS
 from precast.services.facts.reads import TracedReads
 from precast.services.facts.service import FactService
@@ -31,7 +37,7 @@ from precast.services.traces.cache import TraceCache
 from precast.services.traces.constants import VersionConstants
 from precast.services.traces.costly_processes import CostlyLimits, CostlyProcesses
 from precast.services.traces.versions import Versions
-from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
+from precast.services.work_kinds import COLLECT, COMPILE, DECIDE, REDECIDE
 from precast.store.approvals.approvals import Approvals
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.staged import StagedCatalog
@@ -48,27 +54,38 @@ from precast.store.sessions.sessions import Sessions
 from precast.store.traces import Traces
 from precast.wire.facts import make_upload
 
+# Changed exports are announced in the next step.
+AT_ONCE = ExportPauses(timedelta(), timedelta())
+
 
 class CompileServices:
     """The services that decide, compile and release, wired as in a server."""
 
-    def __init__(self, database: Database, costly_limits: CostlyLimits | None = None) -> None:
+    def __init__(
+        self, database: Database, costly_limits: CostlyLimits | None = None, pauses: ExportPauses = AT_ONCE
+    ) -> None:
         self.database = database
-        self.work = WorkQueue(database, [FACTS, DECIDE, REDECIDE, COMPILE])
+        self.work = WorkQueue(database, [FACTS, DECIDE, REDECIDE, COMPILE, COLLECT])
         self.facts = FactService(database, Facts(database), self.work, TracedReads(database))
         self.blobs, self.environments = Blobs(database), Environments(database)
         self.traces, self.catalogs, self.fleet = Traces(database), Catalogs(database), Fleet(database)
         versions = Versions(self.blobs)
-        self.workers = Workers(versions.content, database.clock)
+        answers = ExportAnswers(database, self.environments)
+        self.workers = Workers(versions.content, database.clock, load_exports=answers.answer)
         self.inputs = NodeInputs(self.fleet, self.environments)
         constants = VersionConstants(database, self.environments, {"servername": "lab"})
         self.costly = CostlyProcesses(database.clock, costly_limits)
         self.trace_cache = TraceCache(database, self.traces, versions, constants, self.costly)
         reasons = ChangeReasons(database, self.traces, self.environments, self.trace_cache)
         audit = AuditLog(database, CountedIds())
-        policy = ReleasePolicy(database, self.environments, self.catalogs, audit)
+        self.publisher = ExportPublisher(database, self.fleet, self.work, pauses)
+        self.rounds = ExportRounds(database, self.work)
+        loops = ExportLoops(database, self.environments)
+        exports = DecisionExports(self.environments, answers, self.rounds, loops, self.publisher)
+        releases = Releases(database, self.catalogs, self.environments, audit, self.publisher)
+        policy = ReleasePolicy(self.environments, self.catalogs, releases, exports)
         self.decisions = DecisionService(
-            database, self.inputs, self.trace_cache, self.traces, self.catalogs, self.work, reasons, policy
+            database, self.inputs, self.trace_cache, self.traces, self.catalogs, self.work, reasons, policy, exports
         )
         self.compiler = CompilerService(
             database,
@@ -80,15 +97,15 @@ class CompileServices:
             self.work,
             self.blobs,
             TimeOrderedIds(database.clock),
+            answers,
         )
         targets = TargetService(KnownNodes(database, self.fleet, Sessions(database)), database.clock)
         requests = RequestBook(database, Approvals(), audit, TimeOrderedIds(database.clock))
-        releases = Releases(database, self.catalogs, self.environments, audit)
         self.approved_releases = ApprovedReleases(self.catalogs, self.environments, releases, requests)
         self.releases = ReleaseService(
             database, self.catalogs, self.environments, targets, releases, self.approved_releases
         )
-        skeletons = Skeletons(self.catalogs.documents)
+        skeletons = self.skeletons = Skeletons(self.catalogs.documents)
         self.previews = ReleasePreviews(database, self.catalogs, self.environments, self.traces, targets, skeletons)
         pointers = ReleasePointers(DocumentSigner(), database.clock)
         self.downloads = CatalogDownloads(database, self.catalogs, self.blobs, skeletons, pointers)
@@ -140,7 +157,7 @@ class CompileServices:
         while True:
             done = await self.facts.work_off("f")
             done += await self.decisions.work_off("d") + await self.decisions.spread("d")
-            done += await self.compiler.work_off("c")
+            done += await self.compiler.work_off("c") + await self.rounds.announce("r")
             if not done:
                 return self.compiler.compiles - before
 

@@ -5,6 +5,7 @@ from precast.api.catalogs.catalogs import CatalogsApi
 from precast.api.catalogs.origins import OriginsApi
 from precast.api.catalogs.releases import ReleasesApi
 from precast.api.query import QueriesApi
+from precast.app.exports import build_export_publisher
 from precast.app.jobs import build_approved_actions
 from precast.app.server_facts import read_server_facts
 from precast.app.settings import ServerSettings
@@ -66,7 +67,7 @@ def build_catalogs_api(database: Database, settings: ServerSettings, signer: Sig
 
 def build_releases_api(database: Database) -> ReleasesApi:
     catalogs, environments, targets = Catalogs(database), Environments(database), build_target_service(database)
-    stored = Releases(database, catalogs, environments, build_audit_log(database))
+    stored = Releases(database, catalogs, environments, build_audit_log(database), build_export_publisher(database))
     approved = _build_approved_releases(database)
     releases = ReleaseService(database, catalogs, environments, targets, stored, approved)
     skeletons = Skeletons(catalogs.documents)
@@ -88,7 +89,7 @@ def _build_approved_releases(database: Database) -> ApprovedReleases:
     catalogs, audit = Catalogs(database), build_audit_log(database)
     requests = RequestBook(database, Approvals(), audit, TimeOrderedIds(database.clock))
     environments = Environments(database)
-    releases = Releases(database, catalogs, environments, audit)
+    releases = Releases(database, catalogs, environments, audit, build_export_publisher(database))
     return ApprovedReleases(catalogs, environments, releases, requests)
 
 

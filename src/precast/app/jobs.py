@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from precast.api.actions.actions import ActionsApi
 from precast.api.jobs import JobsApi
+from precast.app.exports import build_export_publisher
 from precast.app.nodes import build_window_service
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import build_audit_log, build_target_service
@@ -107,7 +108,8 @@ def build_reconciler(database: Database) -> Reconciler:
 
 def build_job_releases(database: Database) -> JobReleases:
     catalogs, environments = Catalogs(database), Environments(database)
-    return JobReleases(catalogs, environments, Releases(database, catalogs, environments, build_audit_log(database)))
+    releases = Releases(database, catalogs, environments, build_audit_log(database), build_export_publisher(database))
+    return JobReleases(catalogs, environments, releases)
 
 
 def build_attempt_results(database: Database) -> AttemptResults:

@@ -8,9 +8,11 @@ from precast.api.identity.requests import RequestsApi
 from precast.api.nodes.nodes import NodesApi
 from precast.api.nodes.policies import PoliciesApi
 from precast.api.windows import WindowsApi
+from precast.app.exports import build_node_exports
 from precast.app.shared_services import build_audit_log, build_known_nodes, build_target_service
 from precast.base.ids import TimeOrderedIds
 from precast.services.clocks.guard import ClockGuard
+from precast.services.exports.nodes import ExportAdmission
 from precast.services.facts.differences import FactDifferences
 from precast.services.facts.intake import FACTS
 from precast.services.facts.reads import TracedReads
@@ -59,8 +61,8 @@ def build_identity_api(
     guard: ClockGuard,
 ) -> IdentityApi:
     nodes, tokens, audit = NodeCertificates(database), Tokens(database), build_audit_log(database)
-    ids = TimeOrderedIds(database.clock)
-    enrolment = EnrolmentService(database, nodes, tokens, audit, signer, recognition, ids, secrets, classifier, guard)
+    ids, admission = TimeOrderedIds(database.clock), ExportAdmission(classifier, build_node_exports(database))
+    enrolment = EnrolmentService(database, nodes, tokens, audit, signer, recognition, ids, secrets, admission, guard)
     return IdentityApi(enrolment, people, nodes)
 
 
@@ -68,7 +70,8 @@ def build_requests_api(
     database: Database, signer: SignerClient, classifier: Classifier, guard: ClockGuard
 ) -> RequestsApi:
     nodes, requests = NodeCertificates(database), EnrolmentRequests(database)
-    return RequestsApi(RequestService(database, nodes, requests, build_audit_log(database), signer, classifier, guard))
+    admission = ExportAdmission(classifier, build_node_exports(database))
+    return RequestsApi(RequestService(database, nodes, requests, build_audit_log(database), signer, admission, guard))
 
 
 def build_nodes_api(database: Database, orders: OrderService, classifier: Classifier) -> NodesApi:
@@ -86,6 +89,7 @@ def build_nodes_api(database: Database, orders: OrderService, classifier: Classi
         WorkQueue(database, [FACTS, DECIDE, ASK_ENC]),
         build_audit_log(database),
         classifier,
+        build_node_exports(database),
     )
     return NodesApi(service, targets)
 

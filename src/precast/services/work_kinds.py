@@ -6,6 +6,8 @@ from precast.store.queue.kinds import WorkKind
 DECIDE = WorkKind("decide")
 # Decide that for all nodes of an environment; the key is the environment.
 REDECIDE = WorkKind("redecide")
+# Announce changed exports of a type to the nodes that collect it; the key is environment, state and type.
+COLLECT = WorkKind("collect")
 # Apply the classification rules to all nodes; there is one key.
 RECLASSIFY = WorkKind("reclassify")
 # Ask the external node classifier about a node; the key is the node.

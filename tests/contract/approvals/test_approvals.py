@@ -44,7 +44,7 @@ class Site(CompileServices):
         super().__init__(database)
         ids = TimeOrderedIds(SystemClock())
         audit = AuditLog(database, ids)
-        releases = Releases(database, self.catalogs, self.environments, audit)
+        releases = Releases(database, self.catalogs, self.environments, audit, self.publisher)
         requests = RequestBook(database, Approvals(), audit, ids)
         approved = ApprovedReleases(self.catalogs, self.environments, releases, requests)
         targets = TargetService(KnownNodes(database, self.fleet, Sessions(database)), database.clock)

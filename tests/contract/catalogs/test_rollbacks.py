@@ -39,7 +39,7 @@ class Site(CompileServices):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         audit = AuditLog(database, TimeOrderedIds(SystemClock()))
-        stored = Releases(database, self.catalogs, self.environments, audit)
+        stored = Releases(database, self.catalogs, self.environments, audit, self.publisher)
         known = TargetService(KnownNodes(database, self.fleet, Sessions(database)), database.clock)
         self.releases = ReleaseService(
             database, self.catalogs, self.environments, known, stored, self.approved_releases

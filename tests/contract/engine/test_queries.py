@@ -44,6 +44,7 @@ TEXTS = {
     *("targets", "point", "approved", "versions", "zone", "at_close", "phase", "plan", "title"),
     *("request_id", "job_id", "event", "cause"),
     *("entry", "after_entry"),
+    *("exports", "cause_node", "cause_type", "cause_title", "loop"),
 }
 BYTES = {
     "payload",
@@ -182,6 +183,11 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "node_change": {"catalogs"},
         "node_policy": {"policies"},
         "catalog_index": {"catalogs"},
+        "catalog_export": {"exports"},
+        "exported_resource": {"exports"},
+        "export_type": {"exports"},
+        "export_collector": {"exports"},
+        "export_round": {"exports"},
         "catalog_resource": {"catalogs"},
         "catalog_value": {"catalogs"},
         "catalog_member": {"catalogs"},

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from precast.app.exports import build_node_exports
 from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
 from precast.base.ids import CountedIds
+from precast.catalog.exports import ExportedResource
 from precast.services.facts.intake import FACTS
 from precast.services.facts.reads import TracedReads
 from precast.services.facts.service import FactService
@@ -28,6 +30,10 @@ from precast.store.catalogs.released import Release
 from precast.store.catalogs.staged import CatalogChange, StagedCatalog
 from precast.store.engine.database import Database
 from precast.store.engine.query import Query, Row, Transaction
+from precast.store.exports import resources as exports
+from precast.store.exports import rounds as export_rounds
+from precast.store.exports.resources import make_row
+from precast.store.exports.rounds import Cause, Collector
 from precast.store.facts import views as fact_views
 from precast.store.facts.facts import Facts, FactSet, ReceivedFacts
 from precast.store.identity.audit import AuditLog
@@ -62,6 +68,9 @@ REFERRING = {
     "node_said",
     "compile_waiter",
     "entry_catalog",
+    "export_collector",
+    "export_round",
+    "exported_resource",
     "entry_hold",
     "node_catalog",
     "node_release",
@@ -98,6 +107,7 @@ class Site:
             self.work,
             self.audit,
             Classifier(fleet, Classifications(database), self.work),
+            build_node_exports(database),
         )
 
     async def add(self, name: str, facts: dict[str, Any] | None = None, **extensions: str) -> None:
@@ -370,6 +380,9 @@ def _fill_tables(database: Database, name: str) -> Transaction[None]:
     yield from fact_views.store_briefs([(name, "x", b"{}")])
     yield from catalogs.documents.store([("d", b"{}")])
     yield from catalogs.staged.stage([StagedCatalog(name, "production", "v", "f", "c", "d", "d", "[]", now, now)])
+    yield from exports.replace("released", (), [make_row("production", ExportedResource(name, "Notify", "x"))])
+    yield from export_rounds.replace_collectors((), [Collector(name, "Notify", "production", "released")])
+    yield from export_rounds.put_cause(name, "released", Cause(1, name, "Notify", "x"))
     yield from catalogs.entries.want([name], ["first.pp"], now)
     yield from catalogs.entries.stage([StagedEntry(name, "first.pp", "production", "v", "c", "d", "d", "[]", now)])
     yield from catalogs.holds.hold("job", [EntryPin(name, "first.pp", "d")], now)

@@ -3,16 +3,19 @@
 import asyncio
 from contextlib import AsyncExitStack
 
+from precast.app.exports import build_decision_exports, build_export_publisher, build_export_rounds
 from precast.app.server_facts import read_server_facts
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import BackgroundTask, build_audit_log
 from precast.base.ids import TimeOrderedIds
 from precast.services.catalogs.release_policy import ReleasePolicy
+from precast.services.catalogs.releases import Releases
 from precast.services.compile.changes import ChangeReasons
 from precast.services.compile.compiler import CompilerService
 from precast.services.compile.decider import DecisionService
 from precast.services.compile.inputs import NodeInputs
 from precast.services.compile.workers import Limits, Workers
+from precast.services.exports.answers import ExportAnswers
 from precast.services.traces.cache import TraceCache
 from precast.services.traces.constants import VersionConstants
 from precast.services.traces.costly_processes import CostlyLimits, CostlyProcesses
@@ -41,14 +44,18 @@ async def compiler_tasks(
     costly = CostlyProcesses(database.clock, CostlyLimits(level=settings.confinement))
     resources.push_async_callback(costly.close)
     trace_cache = TraceCache(database, traces, versions, constants, costly)
-    workers = Workers(versions.content, database.clock, limits)
+    answers = ExportAnswers(database, environments)
+    workers = Workers(versions.content, database.clock, limits, answers.answer)
     resources.push_async_callback(workers.close)
     reasons = ChangeReasons(database, traces, environments, trace_cache)
-    policy = ReleasePolicy(database, environments, catalogs, build_audit_log(database))
-    decisions = DecisionService(database, inputs, trace_cache, traces, catalogs, work, reasons, policy)
+    exports = build_decision_exports(database, answers)
+    releases = Releases(database, catalogs, environments, build_audit_log(database), build_export_publisher(database))
+    policy = ReleasePolicy(environments, catalogs, releases, exports)
+    decisions = DecisionService(database, inputs, trace_cache, traces, catalogs, work, reasons, policy, exports)
     ids = TimeOrderedIds(database.clock)
-    compiler = CompilerService(database, inputs, trace_cache, workers, traces, catalogs, work, blobs, ids)
-    return [lambda: decisions.run(server_id), lambda: compiler.run(server_id)]
+    compiler = CompilerService(database, inputs, trace_cache, workers, traces, catalogs, work, blobs, ids, answers)
+    rounds = build_export_rounds(database)
+    return [lambda: decisions.run(server_id), lambda: compiler.run(server_id), lambda: rounds.run(server_id)]
 
 
 def compile_limits(settings: ServerSettings) -> Limits:

@@ -21,6 +21,7 @@ from precast.store.catalogs.documents import content_owner
 from precast.store.code.blobs import Blobs
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
+from precast.store.exports.resources import delete_catalog as delete_exports
 from precast.store.traces import Traces, UnusedChain
 
 log = logging.getLogger("precast.catalogs")
@@ -167,4 +168,5 @@ class CatalogPruner:
             return False
         while (yield from self._blobs.delete_references(content_owner(digest), PAGE)):
             pass
+        yield from delete_exports(digest)
         return True

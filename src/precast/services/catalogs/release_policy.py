@@ -14,12 +14,12 @@ from precast.services.catalogs.release_guards import find_guards
 from precast.services.catalogs.release_lines import is_rolled_back
 from precast.services.catalogs.releases import ReleaseCause, Releases
 from precast.services.catalogs.staged_selection import read_served
+from precast.services.exports.decisions import DecisionExports
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.staged import StagedCatalog
 from precast.store.code.environments import Environments
-from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
-from precast.store.identity.audit import AuditLog
+from precast.store.exports.rounds import Cause
 
 AUTOMATIC = "automatic"
 # Releases of a node that are searched for the one that was rolled back.
@@ -29,12 +29,19 @@ HISTORY = 1000
 class ReleasePolicy:
     """Holds no state between calls."""
 
-    def __init__(self, database: Database, environments: Environments, catalogs: Catalogs, audit: AuditLog) -> None:
+    def __init__(
+        self, environments: Environments, catalogs: Catalogs, releases: Releases, exports: DecisionExports
+    ) -> None:
         self._environments, self._catalogs = environments, catalogs
-        self._releases = Releases(database, catalogs, environments, audit)
+        self._releases, self._exports = releases, exports
 
-    def follow(self, before: Mapping[str, StagedCatalog], staged: Sequence[StagedCatalog]) -> Transaction[None]:
-        """Release the catalogs that these decisions changed, as part of the transaction that stages them."""
+    def follow(
+        self, before: Mapping[str, StagedCatalog], staged: Sequence[StagedCatalog], causes: Mapping[str, Cause]
+    ) -> Transaction[None]:
+        """Release the catalogs that these decisions changed, as part of the transaction that stages them.
+
+        `causes` names exports of other nodes that led to a catalog. One that is part of a loop of exports is held back in the end.
+        """
         for name in sorted({catalog.environment for catalog in staged}):
             changed = [
                 catalog
@@ -43,9 +50,11 @@ class ReleasePolicy:
             ]
             environment = (yield from self._environments.find(name)) if changed else None
             if environment is not None and environment.policy == AUTOMATIC:
-                yield from self._release(name, changed)
+                yield from self._release(name, changed, causes)
 
-    def _release(self, environment: str, changed: Sequence[StagedCatalog]) -> Transaction[None]:
+    def _release(
+        self, environment: str, changed: Sequence[StagedCatalog], causes: Mapping[str, Cause]
+    ) -> Transaction[None]:
         served = yield from read_served([catalog.node for catalog in changed])
         guards = yield from find_guards(self._environments, changed, served)
         fresh = [
@@ -55,9 +64,10 @@ class ReleasePolicy:
             and (catalog.node not in served or served[catalog.node].digest != catalog.digest)
         ]
         held = yield from self._find_rolled_back(fresh)
+        held |= yield from self._exports.hold_back(fresh, causes)
         cause = ReleaseCause(f"policy:{environment}", f"the policy of {environment} is automatic")
         released = yield from self._releases.release_staged(
-            [catalog for catalog in fresh if catalog.node not in held], cause
+            [catalog for catalog in fresh if catalog.node not in held], cause, causes
         )
         yield from self._releases.finish(released.number)
 

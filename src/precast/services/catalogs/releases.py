@@ -4,9 +4,11 @@ A node is served the newest of its releases and nothing else. Each release and e
 in several transactions.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from precast.services.exports.decisions import publication_of
+from precast.services.exports.publishing import ExportPublisher, Publication
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.release_log import RELEASE, ROLLBACK, CodeVersion, NewLogEntry
 from precast.store.catalogs.released import Release, ReleaseStep
@@ -14,6 +16,7 @@ from precast.store.catalogs.staged import StagedCatalog
 from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
+from precast.store.exports.rounds import Cause
 from precast.store.identity.audit import AuditLog
 
 # Names of nodes in an audit entry; it always says how many nodes there were.
@@ -45,12 +48,24 @@ class StoredRelease(NamedTuple):
 class Releases:
     """Stores releases as part of a transaction; holds no state between calls."""
 
-    def __init__(self, database: Database, catalogs: Catalogs, environments: Environments, audit: AuditLog) -> None:
+    def __init__(
+        self,
+        database: Database,
+        catalogs: Catalogs,
+        environments: Environments,
+        audit: AuditLog,
+        exports: ExportPublisher,
+    ) -> None:
         self._database, self._catalogs, self._audit = database, catalogs, audit
-        self._environments = environments
+        self._environments, self._exports = environments, exports
 
-    def release_staged(self, staged: Sequence[StagedCatalog], cause: ReleaseCause) -> Transaction[StoredRelease]:
-        """Release staged catalogs, except those of code that gives an error."""
+    def release_staged(
+        self, staged: Sequence[StagedCatalog], cause: ReleaseCause, collected: Mapping[str, Cause] | None = None
+    ) -> Transaction[StoredRelease]:
+        """Release staged catalogs, except those of code that gives an error.
+
+        `collected` names the exports of other nodes that led to a catalog, if it is released by itself.
+        """
         staged = [catalog for catalog in staged if catalog.digest is not None and catalog.skeleton is not None]
         if not staged:
             return StoredRelease([], cause.number)
@@ -75,6 +90,7 @@ class Releases:
                 for catalog in staged
             ]
         )
+        yield from self._exports.publish([publication_of(catalog) for catalog in staged], causes=collected)
         nodes = [catalog.node for catalog in staged]
         versions = [CodeVersion(*code, commit) for code, commit in commits.items()]
         yield from self._record(number, nodes, versions, "catalog.release", cause)
@@ -87,6 +103,10 @@ class Releases:
         number = yield from self._log(ROLLBACK, cause)
         restored = yield from self._catalogs.released.restore(steps, number, self._database.clock.now(), cause.actor)
         steps = [step for step in steps if step.node in restored]
+        fills = yield from self._catalogs.released.find_fills(steps)
+        yield from self._exports.publish(
+            [Publication(step.node, step.environment, step.skeleton, fills[step.node]) for step in steps]
+        )
         versions = {CodeVersion(step.environment, step.version, step.commit) for step in steps}
         yield from self._record(number, [step.node for step in steps], versions, "catalog.rollback", cause)
         return StoredRelease([step.node for step in steps], number)

@@ -12,10 +12,13 @@ import msgspec
 from precast.base import canonical, digests
 from precast.base.errors import PrecastError
 from precast.base.ids import Ids
+from precast.catalog import body as bodies
+from precast.catalog.exports import ExportedResource, exports_of
 from precast.services.compile.inputs import NodeInput, NodeInputs, node_data
 from precast.services.compile.messages import Compiled
 from precast.services.compile.walks import Branch
 from precast.services.compile.workers import Version, Workers
+from precast.services.exports.answers import ExportAnswers
 from precast.services.queue_worker import LostClaim, run_worker
 from precast.services.traces.cache import FailedWalk, TraceCache
 from precast.services.traces.chains import ABSENT_KEY, ROOT, Leaf, Link, decode_links, encode_links
@@ -29,6 +32,7 @@ from precast.store.code.blobs import Blobs
 from precast.store.engine.compression import compress
 from precast.store.engine.database import Database
 from precast.store.engine.query import Notice, Transaction
+from precast.store.exports.resources import add_catalog as add_exports
 from precast.store.queue.kinds import Claim, ItemRequest
 from precast.store.queue.queue import WorkQueue
 from precast.store.traces import ChainRow, Traces
@@ -38,6 +42,8 @@ LEASE_S = 30.0
 # How many waiting nodes are requested in the transaction that grows the tree; the others follow in pages.
 PAGE = 500
 MAX_REPORTED = 1000
+# A body with exported resources contains these bytes.
+_EXPORTED = b'"exported":true'
 
 
 class _FinishedCompile(NamedTuple):
@@ -49,6 +55,7 @@ class _FinishedCompile(NamedTuple):
     leaf: Leaf
     documents: tuple[tuple[str, bytes], ...]
     content: tuple[str, ...]
+    exports: tuple[ExportedResource, ...] = ()
 
 
 class CompilerService:
@@ -65,9 +72,10 @@ class CompilerService:
         work: WorkQueue,
         blobs: Blobs,
         ids: Ids,
+        exports: ExportAnswers,
     ) -> None:
         self._database, self._inputs, self._trace_cache = database, inputs, trace_cache
-        self._workers, self._blobs = workers, blobs
+        self._workers, self._blobs, self._exports = workers, blobs, exports
         self._traces, self._catalogs, self._work, self._ids = traces, catalogs, work, ids
         self.compiles = 0
         # Errors that this process has logged: environment, version, and the first line.
@@ -116,7 +124,8 @@ class CompilerService:
         assert node_input.version is not None, "the caller checks it"
         node = msgspec.structs.replace(node_data(node_input), entry=entry)
         tree = await self._trace_cache.tree(node_input.environment, node_input.version)
-        (walk,) = await self._trace_cache.walk(tree, [node])
+        exports = self._exports.begin(node_input.environment)
+        (walk,) = await self._trace_cache.walk(tree, [node], exports)
         if isinstance(walk, ReachedLeaf):
             return None
         if isinstance(walk, FailedWalk):
@@ -135,6 +144,7 @@ class CompilerService:
             yield from self._catalogs.documents.store(finished.documents)
             if finished.leaf.catalog is not None:
                 yield from self._blobs.add_references(content_owner(finished.leaf.catalog), finished.content)
+                yield from add_exports(finished.leaf.catalog, finished.exports)
             yield from self._add_to_tree(finished, chain)
             yield from self._report_error(finished, branch)
         yield from self._request_decisions(branch)
@@ -194,4 +204,5 @@ def _finish(environment: str, version: str, compiled: Compiled) -> _FinishedComp
     catalog, source_map = digests.of_bytes(compiled.body), digests.of_bytes(compiled.source_map)
     leaf = Leaf(catalog=catalog, source_map=source_map, logs=compiled.logs, problems=compiled.problems)
     documents = ((catalog, compiled.body), (source_map, compiled.source_map))
-    return _FinishedCompile(environment, version, links, leaf, documents, compiled.content)
+    exports = exports_of("", bodies.decode(compiled.body)) if _EXPORTED in compiled.body else ()
+    return _FinishedCompile(environment, version, links, leaf, documents, compiled.content, tuple(exports))

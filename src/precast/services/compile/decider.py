@@ -7,7 +7,7 @@ of one kind wait for one compile. When the tree has grown, each of them is decid
 This module compiles nothing, and no catalog is served before it is released: by an operator, or by the environment's policy.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from precast.base import canonical
 from precast.base.errors import PrecastError
@@ -16,6 +16,7 @@ from precast.services.catalogs.skeletons import Skeletons
 from precast.services.compile.changes import ChangeReasons
 from precast.services.compile.inputs import NodeInput, NodeInputs
 from precast.services.compile.walks import Branch, CatalogWalks, DecisionOutcome, Wanted
+from precast.services.exports.decisions import DecisionExports
 from precast.services.queue_worker import LostClaim, run_worker
 from precast.services.traces.cache import TraceCache
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
@@ -57,10 +58,12 @@ class DecisionService:
         work: WorkQueue,
         reasons: ChangeReasons,
         policy: ReleasePolicy,
+        exports: DecisionExports,
     ) -> None:
         self._database, self._inputs, self._trace_cache, self._traces = database, inputs, trace_cache, traces
         self._catalogs, self._work, self._reasons, self._policy = catalogs, work, reasons, policy
-        self._walks = CatalogWalks(database.clock, trace_cache, Skeletons(catalogs.documents))
+        self._exports = exports
+        self._walks = CatalogWalks(database.clock, trace_cache, Skeletons(catalogs.documents), exports.answers)
 
     async def run(self, owner: str) -> None:
         """Work off decisions until cancelled. Cancelling is safe: another worker claims the items when the lease ends."""
@@ -130,10 +133,12 @@ class DecisionService:
     ) -> Transaction[None]:
         yield from self._lock_chains(outcome)
         yield from self._catalogs.staged.lock_chains([node_input.node for node_input in node_inputs])
+        outdated = yield from self._exports.record(outcome.exports, [node_input.node for node_input in node_inputs])
         if outcome.staged:
             before = yield from self._catalogs.staged.find([staged.node for staged in outcome.staged])
             yield from self._catalogs.staged.stage(outcome.staged)
-            yield from self._policy.follow(before, outcome.staged)
+            causes = yield from self._exports.follow(outcome.staged, changes)
+            yield from self._policy.follow(before, outcome.staged, causes)
         if changes:
             yield from self._catalogs.staged.record_changes(changes)
         if outcome.entries:
@@ -150,7 +155,7 @@ class DecisionService:
         # The claimed items first, then the requests for some of them again: in the order of names, as every writer requests them.
         if not (yield from self._work.complete_claims(claims)):
             raise LostClaim
-        yield from self._request_outdated(node_inputs)
+        yield from self._request_outdated(node_inputs, outdated)
 
     def _lock_chains(self, outcome: DecisionOutcome) -> Transaction[None]:
         """Lock the chains that the walks have used. Raises PrunedChains if one of them no longer exists."""
@@ -161,14 +166,16 @@ class DecisionService:
         if used and (gone := (yield from self._traces.mark_used(used.keys(), self._database.clock.now()))):
             raise PrunedChains({used[chain] for chain in gone})
 
-    def _request_outdated(self, node_inputs: Sequence[NodeInput]) -> Transaction[None]:
-        """Request another decision for nodes whose facts have changed since this one read them.
+    def _request_outdated(self, node_inputs: Sequence[NodeInput], collectors: Collection[str]) -> Transaction[None]:
+        """Request another decision for these collectors, and for nodes whose facts have changed since this one read them.
 
         The fact intake compared that change with what the node's earlier catalog had read, which may be less than the new one read.
         """
         digests_now = yield from find_digests([node_input.node for node_input in node_inputs])
         outdated = [
-            node_input.node for node_input in node_inputs if digests_now.get(node_input.node) != node_input.facts_digest
+            node_input.node
+            for node_input in node_inputs
+            if node_input.node in collectors or digests_now.get(node_input.node) != node_input.facts_digest
         ]
         yield from self._work.enqueue_items(DECIDE.name, [ItemRequest(node) for node in outdated])
 

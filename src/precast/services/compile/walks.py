@@ -17,6 +17,7 @@ from precast.lang.inputs import ABSENT
 from precast.lang.node_answers import NodeData
 from precast.services.catalogs.skeletons import Skeletons
 from precast.services.compile.inputs import NodeInput, node_data
+from precast.services.exports.answers import ExportAnswers, ExportReads
 from precast.services.traces.cache import FailedWalk, TraceCache
 from precast.services.traces.walker import MissingBranch, ReachedLeaf
 from precast.store.catalogs.entries import EntryRow, StagedEntry
@@ -58,6 +59,7 @@ class DecisionOutcome:
     """The outcome for a batch of nodes.
 
     Catalogs are staged or waiting at a branch. Nodes are idle because they have no code or no facts, or failed: then nothing is decided.
+    `exports` are those of other nodes that the walks read.
     """
 
     def __init__(self) -> None:
@@ -67,6 +69,7 @@ class DecisionOutcome:
         self.failed_entries: list[FailedEntry] = []
         self.idle: list[str] = []
         self.failed: dict[str, PrecastError] = {}
+        self.exports: list[ExportReads] = []
 
     def add(self, other: "DecisionOutcome") -> None:
         self.staged += other.staged
@@ -75,6 +78,7 @@ class DecisionOutcome:
         self.failed_entries += other.failed_entries
         self.idle += other.idle
         self.failed |= other.failed
+        self.exports += other.exports
 
 
 class _Target(NamedTuple):
@@ -88,8 +92,8 @@ class _Target(NamedTuple):
 class CatalogWalks:
     """Finds the catalogs of nodes; holds only caches."""
 
-    def __init__(self, clock: Clock, trace_cache: TraceCache, skeletons: Skeletons) -> None:
-        self._clock, self._trace_cache, self._skeletons = clock, trace_cache, skeletons
+    def __init__(self, clock: Clock, trace_cache: TraceCache, skeletons: Skeletons, exports: ExportAnswers) -> None:
+        self._clock, self._trace_cache, self._skeletons, self._exports = clock, trace_cache, skeletons, exports
 
     async def decide(self, node_inputs: Sequence[NodeInput], wanted: Wanted) -> DecisionOutcome:
         """Walk these nodes, and their wanted entry points, through the trees of their versions. Writes nothing.
@@ -113,8 +117,10 @@ class CatalogWalks:
 
     async def _walk(self, environment: str, version: str, targets: Sequence[_Target]) -> DecisionOutcome:
         tree = await self._trace_cache.tree(environment, version)
-        walks = await self._trace_cache.walk(tree, [target.data for target in targets])
+        exports = self._exports.begin(environment)
+        walks = await self._trace_cache.walk(tree, [target.data for target in targets], exports)
         found = DecisionOutcome()
+        found.exports.append(exports)
         for target, walk in zip(targets, walks, strict=True):
             node, entry = target.node_input.node, target.data.entry
             # The walk of the main manifest is the first of each node.

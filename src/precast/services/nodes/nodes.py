@@ -13,6 +13,7 @@ import msgspec
 from precast.base.errors import PrecastError
 from precast.lang.trusted_data import trusted_data
 from precast.services import texts
+from precast.services.exports.nodes import NodeExports
 from precast.services.issues import NO_SUCH_NODE
 from precast.services.nodes import issues
 from precast.services.nodes.classification import Classifier, check
@@ -82,6 +83,7 @@ class NodeService:
         work: WorkQueue,
         audit: AuditLog,
         classifier: Classifier,
+        exports: NodeExports,
     ) -> None:
         self._database = database
         self._fleet = fleet
@@ -95,6 +97,7 @@ class NodeService:
         self._work = work
         self._audit = audit
         self._classifier = classifier
+        self._exports = exports
         self._machines = MachineService(database, sessions, audit)
 
     async def list_page(self, after: str) -> list[NodeRow]:
@@ -202,12 +205,14 @@ class NodeService:
     def _deactivate(self, node: str, why: str, actor: str) -> Transaction[bool]:
         if not (yield from self._fleet.deactivate(node)):
             return False
+        yield from self._exports.withdraw(node)
         yield from self._audit.add(actor, "node.deactivate", node, why=why)
         return True
 
     def _reactivate(self, node: str, why: str, actor: str) -> Transaction[bool]:
         if not (yield from self._nodes.reactivate(node)):
             return False
+        yield from self._exports.restore(node)
         yield from self._audit.add(actor, "node.reactivate", node, why=why)
         return True
 
@@ -225,6 +230,7 @@ class NodeService:
         yield from fact_views.delete_node_facts(node)
         yield from reports.delete_node_reports(node)
         yield from remove_waiter(node)
+        yield from self._exports.delete_node(node)
         yield from delete_node_catalogs(node)
         yield from policies.delete_policy(node)
         yield from purge_node_attempts(node, self._database.clock.now())

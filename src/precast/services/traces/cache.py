@@ -2,14 +2,21 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from precast.base.errors import PrecastError
+from precast.lang.exports import OtherExports
 from precast.lang.inputs import Answer, Question
 from precast.lang.node_answers import NodeData
 from precast.services.traces.chains import BranchPoint, Chain
 from precast.services.traces.constants import VersionConstants
-from precast.services.traces.costly_answers import CostlyQuestion, NodeToMatch, NotAnswered, SharedIndexes
+from precast.services.traces.costly_answers import (
+    CostlyQuestion,
+    ExportsToRead,
+    NodeToMatch,
+    NotAnswered,
+    SharedIndexes,
+)
 from precast.services.traces.costly_messages import FileIndex, IndexFile, MatchedNode, MatchNode
 from precast.services.traces.costly_processes import CostlyProcesses
 from precast.services.traces.paths import decode_chain
@@ -25,6 +32,13 @@ class FailedWalk(NamedTuple):
     """A walk that ended because an answer took too much time or memory."""
 
     error: PrecastError
+
+
+class ExportReader(OtherExports, Protocol):
+    """The exports that walks read: `find` raises NotAnswered for those of a type that is not loaded."""
+
+    async def load(self, type_name: str) -> None:
+        """Read the exports of a type. Raises PrecastError."""
 
 
 class TraceCache:
@@ -56,21 +70,23 @@ class TraceCache:
         """Drop the trees of these environments: chains in them may have been deleted from the database."""
         self._trees.drop(environments)
 
-    async def walk(self, tree: TraceTree, nodes: Sequence[NodeData]) -> list[ReachedLeaf | MissingBranch | FailedWalk]:
-        """Walk each node to its leaf, or to the branch point where the stored tree ends.
+    async def walk(
+        self, tree: TraceTree, nodes: Sequence[NodeData], exports: ExportReader | None = None
+    ) -> list[ReachedLeaf | MissingBranch | FailedWalk]:
+        """Walk each node to its leaf, or to the branch point where the stored tree ends. Without `exports` no node exports anything.
 
         The walk of a node fails if one of its answers takes too much time or memory. Raises UnavailableError if that concerns all nodes.
         """
         results: dict[int, ReachedLeaf | MissingBranch | FailedWalk] = {}
         walking = list(range(len(nodes)))
         while walking:
-            round_results = await asyncio.to_thread(_walk_all, tree, [nodes[at] for at in walking])
+            round_results = await asyncio.to_thread(_walk_all, tree, [nodes[at] for at in walking], exports)
             again = []
             branch_points: dict[BranchPoint, None] = {}
             for at, result in zip(walking, round_results, strict=True):
                 if isinstance(result, NotAnswered):
                     try:
-                        await self._answer(tree, result.question)
+                        await self._answer(tree, result.question, exports)
                     except PrecastError as error:
                         results[at] = FailedWalk(error)
                     else:
@@ -97,8 +113,15 @@ class TraceCache:
             except NotAnswered as missing:
                 await self._answer(tree, missing.question)
 
-    async def _answer(self, tree: TraceTree, question: CostlyQuestion) -> None:
-        """Have a process answer a question that a walk may not evaluate itself. Raises UnavailableError TRACE-002 to TRACE-005."""
+    async def _answer(self, tree: TraceTree, question: CostlyQuestion, exports: ExportReader | None = None) -> None:
+        """Read exports, or have a process answer a question that a walk may not evaluate itself.
+
+        Raises UnavailableError TRACE-002 to TRACE-005, and what `exports` raises.
+        """
+        if isinstance(question, ExportsToRead):
+            assert exports is not None, "only they raise it"
+            await exports.load(question.type_name)
+            return
         if isinstance(question, NodeToMatch):
             matched = await self._costly.ask(tree.environment, MatchNode(*question))
             assert isinstance(matched, MatchedNode)
@@ -142,11 +165,13 @@ class TraceCache:
         return rows
 
 
-def _walk_all(tree: TraceTree, nodes: Sequence[NodeData]) -> list[ReachedLeaf | MissingBranch | NotAnswered]:
+def _walk_all(
+    tree: TraceTree, nodes: Sequence[NodeData], exports: OtherExports | None
+) -> list[ReachedLeaf | MissingBranch | NotAnswered]:
     results: list[ReachedLeaf | MissingBranch | NotAnswered] = []
     for node in nodes:
         try:
-            results.append(tree.walk(node))
+            results.append(tree.walk(node, exports))
         except NotAnswered as missing:
             results.append(missing)
     return results

@@ -33,7 +33,13 @@ class NodeToMatch(NamedTuple):
     certname: str
 
 
-CostlyQuestion = FileToIndex | NodeToMatch
+class ExportsToRead(NamedTuple):
+    """A type whose exports a walk asks for."""
+
+    type_name: str
+
+
+CostlyQuestion = FileToIndex | NodeToMatch | ExportsToRead
 
 
 class NotAnswered(Exception):

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from precast.base.digests import Digest
+from precast.lang.exports import OtherExports
 from precast.lang.inputs import Answer, Question
 from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.services.traces.chains import BranchPoint, Chain
@@ -28,9 +29,9 @@ class TraceTree:
         self._store = VersionFiles(files, _refuse_content)
         self._walker = Walker(self._answers(NodeData("", {}, {})).answer)
 
-    def walk(self, node: NodeData) -> ReachedLeaf | MissingBranch:
+    def walk(self, node: NodeData, exports: OtherExports | None = None) -> ReachedLeaf | MissingBranch:
         """Walk a node as far as the chains in memory go. Raises NotAnswered."""
-        return self._walker.walk(self._answers(node).answer)
+        return self._walker.walk(self._answers(node, exports).answer)
 
     def ask(self, node: NodeData, question: Question) -> Answer:
         """The answer of this version for a node. Raises NotAnswered."""
@@ -40,8 +41,8 @@ class TraceTree:
         """Cache the chain of reads that begins at a branch point. Raises NotAnswered if it read a file that is not indexed yet."""
         self._walker.add_chain(branch_point, chain)
 
-    def _answers(self, node: NodeData) -> NodeAnswers:
-        return NodeAnswers(node, self._store, self.constants, costly=self.costly)
+    def _answers(self, node: NodeData, exports: OtherExports | None = None) -> NodeAnswers:
+        return NodeAnswers(node, self._store, self.constants, costly=self.costly, exports=exports)
 
 
 def _refuse_content(digest: Digest) -> bytes:

@@ -14,12 +14,15 @@ from precast.store.engine.query import Query, Row, Transaction, Wake
 
 TOPIC = "environment"
 MANUAL = "manual"
+# Which exports the nodes of an environment collect: those of the served or of the staged catalogs of the environment, or those of the
+# served catalogs of all environments.
+RELEASED, STAGED, EVERYWHERE = "released", "staged", "everywhere"
 
 CURRENT = Query(
     "environments.current",
     """
     SELECT e.name, v.number, v.version, v.source, v.commit_id, v.deployed_by, v.deployed_at, v.signer,
-        v.signing_key, e.policy, e.release_approvals, e.action_approvals
+        v.signing_key, e.policy, e.release_approvals, e.action_approvals, e.exports
     FROM environment AS e JOIN environment_version AS v ON v.environment = e.name AND v.number = e.number
     WHERE e.name = :environment
     """,
@@ -28,7 +31,7 @@ LIST = Query(
     "environments.list",
     """
     SELECT e.name, v.number, v.version, v.source, v.commit_id, v.deployed_by, v.deployed_at, v.signer,
-        v.signing_key, e.policy, e.release_approvals, e.action_approvals
+        v.signing_key, e.policy, e.release_approvals, e.action_approvals, e.exports
     FROM environment AS e JOIN environment_version AS v ON v.environment = e.name AND v.number = e.number
     WHERE e.name > :after ORDER BY e.name LIMIT :limit
     """,
@@ -87,6 +90,10 @@ SET_ACTION_APPROVALS = Query(
     UPDATE environment SET action_approvals = :count WHERE name = :environment AND action_approvals <> :count
     RETURNING name
     """,
+)
+SET_EXPORTS = Query(
+    "environments.set_exports",
+    "UPDATE environment SET exports = :exports WHERE name = :environment AND exports <> :exports RETURNING name",
 )
 SET_POLICY = Query(
     "environments.set_policy",
@@ -149,6 +156,7 @@ class Environment(msgspec.Struct, frozen=True):
     policy: str
     release_approvals: int = 0  # how many other people must approve a release
     action_approvals: int = 0  # how many must approve an action that changes nodes
+    exports: str = RELEASED  # which exports of other nodes its nodes collect
 
     @property
     def name(self) -> str:
@@ -235,6 +243,10 @@ class Environments:
         """Set the release policy; False if it is set already, or the environment does not exist."""
         return bool((yield SET_POLICY(environment=name, policy=policy)))
 
+    def set_exports(self, name: str, exports: str) -> Transaction[bool]:
+        """Set which exports the nodes of an environment collect; False as for policies."""
+        return bool((yield SET_EXPORTS(environment=name, exports=exports)))
+
     def set_release_approvals(self, name: str, count: int) -> Transaction[bool]:
         """Set how many people must approve a release; False if it is set already, or the environment does not exist."""
         return bool((yield SET_RELEASE_APPROVALS(environment=name, count=count)))
@@ -280,5 +292,5 @@ def _version(row: Row) -> EnvironmentVersion:
 
 
 def _environment(row: Row) -> Environment:
-    *version, policy, release_approvals, action_approvals = row
-    return Environment(_version(version), policy, release_approvals, action_approvals)
+    *version, policy, release_approvals, action_approvals, exports = row
+    return Environment(_version(version), policy, release_approvals, action_approvals, exports)

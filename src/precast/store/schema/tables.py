@@ -124,7 +124,7 @@ TABLES: tuple[Table, ...] = (
     Table(
         "environment",
         ("name",),
-        ("version", "number", "policy", "changed_at", "release_approvals", "action_approvals"),
+        ("version", "number", "policy", "changed_at", "release_approvals", "action_approvals", "exports"),
     ),
     Table(
         "environment_version",
@@ -242,6 +242,19 @@ TABLES: tuple[Table, ...] = (
     ),
     Table("fact_flap", ("node", "path"), ("times", "since", "last_at")),
     Table("node_policy", ("node",), ("serial", "enforce", "windows", "set_by", "set_at", "seal")),
+    Table("catalog_export", ("skeleton",), ("resources",)),
+    Table("exported_resource", ("node", "state", "id"), ("type", "environment", "body")),
+    Table(
+        "export_type",
+        ("environment", "state", "type"),
+        ("generation", "announced", "announced_at", "round", "cause_node", "cause_title"),
+    ),
+    Table("export_collector", ("node", "type"), ("environment", "state")),
+    Table(
+        "export_round",
+        ("node", "state"),
+        ("round", "cause_node", "cause_type", "cause_title", "stopped_at", "loop"),
+    ),
     Table("catalog_index", ("skeleton",), ("id", "indexed_at")),
     Table("catalog_resource", ("id",), ("type", "title_key", "body")),
     Table("catalog_value", ("name", "value_key", "type", "resource"), ()),

@@ -42,7 +42,8 @@ TABLES = (
         policy     TEXT NOT NULL,        -- manual, automatic
         changed_at {int} NOT NULL,
         release_approvals {int} NOT NULL DEFAULT 0,   -- how many other people must approve a release
-        action_approvals  {int} NOT NULL DEFAULT 0    -- how many must approve an action that changes nodes
+        action_approvals  {int} NOT NULL DEFAULT 0,   -- how many must approve an action that changes nodes
+        exports    TEXT NOT NULL DEFAULT 'released'   -- which exports its nodes collect: released, staged, everywhere
     ){strict}
     """,
     """

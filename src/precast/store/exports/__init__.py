@@ -1,0 +1,1 @@
+"""Exported resources in the database."""

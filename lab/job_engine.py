@@ -11,7 +11,7 @@ from precast.base.ids import CountedIds, TimeOrderedIds
 from precast.services.clocks.guard import ClockGuard
 from precast.services.identity.signer.client import SignerClient
 from precast.services.jobs.creation import JobCreation
-from precast.services.jobs.driven_job import JobStores, MakeWork
+from precast.services.jobs.driven_job import FollowChanges, JobStores, MakeWork
 from precast.services.jobs.driver import JobDriver
 from precast.services.jobs.driving.job_windows import Openings
 from precast.services.jobs.flow.intake_lag import IntakeLag
@@ -90,6 +90,7 @@ class JobEngine:
         name: str = "s1",
         windows: Openings | None = None,
         works: Mapping[str, MakeWork] | None = None,
+        on_changes: Sequence[FollowChanges] = (),
     ) -> None:
         self.database, self.name = database, name
         self.sessions, self.jobs, self.attempts = Sessions(database), Jobs(database), Attempts(database)
@@ -132,6 +133,7 @@ class JobEngine:
             windows or AlwaysOpen(),
             build_job_releases(database),
             works or {},
+            on_changes=on_changes,
         )
         self.driver = JobDriver(stores, IntakeLag(database.clock.monotonic_s))
         self._claims: dict[tuple[str, str], int] = {}

@@ -25,7 +25,7 @@ from precast.services.catalogs.releases import Releases
 from precast.services.clocks.guard import ClockGuard
 from precast.services.identity.signer.client import SignerClient
 from precast.services.jobs.creation import JobCreation
-from precast.services.jobs.driven_job import JobStores, MakeWork
+from precast.services.jobs.driven_job import FollowChanges, JobStores, MakeWork
 from precast.services.jobs.driver import JobDriver
 from precast.services.jobs.driving.job_releases import JobReleases
 from precast.services.jobs.flow.intake_lag import IntakeLag
@@ -80,8 +80,10 @@ def build_job_driver(
     lag: IntakeLag,
     works: Mapping[str, MakeWork],
     parts: Sequence[DeletePart],
+    on_changes: Sequence[FollowChanges],
 ) -> JobDriver:
-    """`works` makes the work of kinds of jobs that have their own, and `parts` deletes what is stored beside jobs."""
+    """`works` makes the work of kinds of jobs that have their own, `parts` deletes what is stored beside jobs, and `on_changes` follows
+    changes of their steps."""
     stores = JobStores(
         database,
         Jobs(database),
@@ -94,6 +96,7 @@ def build_job_driver(
         build_job_releases(database),
         works,
         parts,
+        on_changes,
     )
     return JobDriver(stores, lag)
 

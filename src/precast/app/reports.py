@@ -9,9 +9,12 @@ from precast.app.settings import ServerSettings
 from precast.services.clocks.guard import ClockGuard
 from precast.services.reports.reports import ReportService
 from precast.services.reports.retention import ReportRetention
+from precast.services.reports.returned_attempts import ReturnedAttempts
 from precast.services.reports.returners import ReturnerService, kind_of, load_returners
 from precast.services.reports.views import ReportViews
 from precast.store.engine.database import Database
+from precast.store.jobs.attempts import Attempts
+from precast.store.jobs.jobs import Jobs
 from precast.store.queue.queue import WorkQueue
 from precast.store.reports.partitions import ReportPartitions
 from precast.store.reports.reports import Reports
@@ -41,7 +44,9 @@ def build_returner_service(database: Database, settings: ServerSettings) -> tupl
     """
     configured = {} if settings.returners is None else load_returners(settings.returners)
     work = WorkQueue(database, [kind_of(name) for name in configured])
-    service = ReturnerService(database, ReportViews(database, ReportReader(database)), work, configured, post)
+    views, attempts = ReportViews(database, ReportReader(database)), Attempts(database)
+    returned = ReturnedAttempts(database, Jobs(database), attempts)
+    service = ReturnerService(database, views, returned, work, configured, post)
     return service, list(configured)
 
 

@@ -16,10 +16,13 @@ from precast.api.http.webhook import post
 from precast.base.clock import ManualClock
 from precast.base.errors import InputError
 from precast.services.reports.reports import ReportService, prepare_ended
+from precast.services.reports.returned_attempts import ReturnedAttempts
 from precast.services.reports.returners import Returner, ReturnerService, kind_of, load_returners
 from precast.services.reports.views import ReportViews
 from precast.store.engine.database import Database
 from precast.store.identity.certificates import NodeCertificates
+from precast.store.jobs.attempts import Attempts
+from precast.store.jobs.jobs import Jobs
 from precast.store.queue.queue import WorkQueue
 from precast.store.reports.reports import Reports
 from precast.store.reports.views import ReportReader
@@ -71,7 +74,12 @@ class World:
         self.database = database
         self.work = WorkQueue(database, [kind_of(name) for name in returners])
         self.service = ReturnerService(
-            database, ReportViews(database, ReportReader(database)), self.work, returners, post
+            database,
+            ReportViews(database, ReportReader(database)),
+            ReturnedAttempts(database, Jobs(database), Attempts(database)),
+            self.work,
+            returners,
+            post,
         )
         self.reports = ReportService(database, Reports(database), [self.service.enqueue_reports])
 

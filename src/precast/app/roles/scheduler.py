@@ -47,7 +47,10 @@ def scheduler_tasks(
     returners, names = build_returner_service(database, settings)
     tasks += [partial(returners.run, name, server_id) for name in names]
     works, parts = {PLAN: build_plan_work(database)}, list_plan_parts(database)
-    driver = build_job_driver(database, guard, lag or IntakeLag(database.clock.monotonic_s), works, parts)
+    driver = build_job_driver(
+        *(database, guard, lag or IntakeLag(database.clock.monotonic_s)),
+        *(works, parts, [returners.enqueue_attempts]),
+    )
     tasks.append(lambda: driver.run(server_id))
     tasks.append(build_reconciler(database).run)
     tasks.append(lambda: build_action_scheduler(database, guard, build_plan_actions(database, settings)).run())

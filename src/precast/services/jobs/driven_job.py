@@ -50,6 +50,10 @@ LAPSE_REST = timedelta(seconds=5)
 MakeWork = Callable[[JobRow, JobRequest, Sequence[StepState]], Awaitable[JobWork]]
 
 
+# Follows changes of a job's steps, in the transaction that numbers them.
+FollowChanges = Callable[[JobRow, Sequence[StepState]], Transaction[None]]
+
+
 class JobStores(NamedTuple):
     """The stores and services that driving needs."""
 
@@ -64,6 +68,7 @@ class JobStores(NamedTuple):
     releases: JobReleases
     works: Mapping[str, MakeWork] = {}  # by kind
     parts: Sequence[DeletePart] = ()  # what is deleted with a job
+    on_changes: Sequence[FollowChanges] = ()
 
 
 class Intake(NamedTuple):
@@ -246,6 +251,8 @@ class DrivenJob:
             yield from self._stores.grants.end_wait(ended, "it did not begin in time")
         last, changed, has_more = yield from self._stores.attempts.number_changes(job.id, job.changes)
         yield from self._work.note_ends(job, changed)
+        for follow in self._stores.on_changes if changed else ():
+            yield from follow(job, changed)
         if last != job.changes:
             yield from self._stores.jobs.set_state(job.id, job.state, last, None)
         return Intake(job, changed, has_more, told)

@@ -1,9 +1,9 @@
-"""Returners: send the reports of ended runs to other systems, to a file of JSON lines or to a webhook.
+"""Returners: send the reports of ended runs, and the outcomes of attempts of jobs, to a file of JSON lines or to a webhook.
 
-Each report to be sent is a work item, created in the transaction that stores the end of the report, so none is lost. Each returner has a
+Each report or attempt to be sent is a work item, created in the transaction that stores its end, so none is lost. Each returner has a
 queue and a worker of its own: one that fails or hangs delays neither the others nor the records of nodes. A failed delivery is retried
 with growing pauses; after the last attempt it is a dead letter, which `precast db work --dead` lists and `--requeue` retries. A receiver
-may get a report twice, and recognises it by its id.
+may get the same twice, and recognises it by its id.
 """
 
 import asyncio
@@ -25,10 +25,13 @@ from precast.base.errors import PrecastError
 from precast.services.queue_worker import run_worker
 from precast.services.reports import issues
 from precast.services.reports.reports import EndedReport
+from precast.services.reports.returned_attempts import ReturnedAttempts, list_ended
 from precast.services.reports.views import ReportViews
 from precast.store import issues as store_issues
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
+from precast.store.jobs.attempts import StepState
+from precast.store.jobs.jobs import JobRow
 from precast.store.queue.kinds import Claim, ItemRequest, WorkKind
 from precast.store.queue.queue import WorkQueue
 
@@ -45,12 +48,14 @@ Post = Callable[[str, bytes, Mapping[str, str], float], int]
 
 
 class Returner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where reports are sent, and which: all, those with events, or those of failed runs."""
+    """Where reports and outcomes of attempts are sent, and which: all, those with events, or those of failures."""
 
     file: str = ""
     url: str = ""
     secret: str = ""
     only: Literal["all", "eventful", "failed"] = "all"
+    reports: bool = True
+    attempts: bool = False
 
 
 class ReportDocument(msgspec.Struct, frozen=True):
@@ -84,6 +89,8 @@ def _find_problem(name: str, returner: Returner) -> str:
         return "its name may have only lower-case letters, digits and underscores"
     if bool(returner.file) is bool(returner.url):
         return "exactly one of file and url is needed"
+    if not (returner.reports or returner.attempts):
+        return "it gets neither reports nor attempts"
     if returner.file:
         return "" if returner.file.startswith("/") else "its file is not an absolute path"
     parts = urlsplit(returner.url)
@@ -103,25 +110,40 @@ class ReturnerService:
     """Sends reports to returners."""
 
     def __init__(
-        self, database: Database, views: ReportViews, work: WorkQueue, returners: Mapping[str, Returner], post: Post
+        self,
+        database: Database,
+        views: ReportViews,
+        attempts: ReturnedAttempts,
+        work: WorkQueue,
+        returners: Mapping[str, Returner],
+        post: Post,
     ) -> None:
         self._database = database
-        self._views = views
+        self._views, self._attempts = views, attempts
         self._work = work
         self._returners = returners
         self._post = post
 
     def enqueue_reports(self, ended: Sequence[EndedReport]) -> Transaction[None]:
         """Queue ended reports for all returners, in the transaction that stores their ends. A full queue takes none, which is logged."""
-        for name in self._returners:
+        names = [name for name, returner in self._returners.items() if returner.reports]
+        yield from self._enqueue(names, [report.report for report in ended])
+
+    def enqueue_attempts(self, job: JobRow, steps: Sequence[StepState]) -> Transaction[None]:
+        """Queue the attempts of these steps that have ended, in the transaction that numbers their changes; as `enqueue_reports`."""
+        names = [name for name, returner in self._returners.items() if returner.attempts]
+        keys = list_ended(job, steps) if names else []
+        if keys:
+            yield from self._enqueue(names, keys)
+
+    def _enqueue(self, names: Sequence[str], keys: Sequence[str]) -> Transaction[None]:
+        for name in names:
             try:
-                yield from self._work.enqueue_items(
-                    kind_of(name).name, [ItemRequest(report.report) for report in ended]
-                )
+                yield from self._work.enqueue_items(kind_of(name).name, [ItemRequest(key) for key in keys])
             except PrecastError as error:
                 if not store_issues.QUEUE_FULL.matches(error):
                     raise
-                log.error("%d reports are not sent to %s: %s", len(ended), name, error.message)
+                log.error("%d reports or attempts are not sent to %s: %s", len(keys), name, error.message)
 
     async def run(self, name: str, owner: str) -> None:
         """Work off the queue of one returner until cancelled. Cancelling is safe: another worker claims the items when the lease ends."""
@@ -145,8 +167,18 @@ class ReturnerService:
             return
         await self._work.complete(claim)
 
-    async def _document(self, report: str, returner: Returner) -> bytes | None:
-        """The document of a report; None if the report no longer exists, or is not of the kind that the returner gets."""
+    async def _document(self, key: str, returner: Returner) -> bytes | None:
+        """The document of a report or an attempt; None if it no longer exists, or is not of the kind that the returner gets."""
+        if not self._attempts.is_attempt(key):
+            return await self._report_document(key, returner)
+        found = await self._attempts.find(key)
+        is_left_out = found is None or (
+            (returner.only == "failed" and not found.is_failed)
+            or (returner.only == "eventful" and not found.is_eventful)
+        )
+        return None if is_left_out else msgspec.json.encode(found)
+
+    async def _report_document(self, report: str, returner: Returner) -> bytes | None:
         try:
             page = await self._views.events(report, 0)
         except PrecastError as error:
@@ -169,14 +201,14 @@ class ReturnerService:
 
     # `_deliver` runs in a thread.
 
-    def _deliver(self, returner: Returner, report: str, body: bytes) -> None:
+    def _deliver(self, returner: Returner, key: str, body: bytes) -> None:
         if returner.file:
             _append(Path(returner.file), body + b"\n")
             return
         stamp = str(int(self._database.clock.now().timestamp()))
         headers = {
             "Content-Type": "application/json",
-            "Precast-Report": report,
+            "Precast-Attempt" if self._attempts.is_attempt(key) else "Precast-Report": key,
             "Precast-Timestamp": stamp,
             "Precast-Signature": signature(returner.secret, stamp, body),
         }

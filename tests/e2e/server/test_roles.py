@@ -113,10 +113,17 @@ def test_every_route_of_nodes_answers_while_no_compiler_runs(fleet: Fleet) -> No
         ("get", "/v1/content/{digest}"): lambda: fleet.ask("GET", f"/v1/content/{content}"),
         # No plan applies it, so the answer is that there is none.
         ("get", "/v1/entries/{digest}"): lambda: fleet.ask("GET", f"/v1/entries/{content}"),
+        # No task of this node sends or gets content.
+        ("get", "/v1/agent/task-content/{digest}"): lambda: fleet.ask("GET", f"/v1/agent/task-content/{content}"),
+        ("put", "/v1/agent/task-content/{digest}"): lambda: fleet.ask("PUT", f"/v1/agent/task-content/{content}"),
         # The next test covers the session itself.
         ("get", "/v1/session"): None,
     }
-    without_plans = {("get", "/v1/entries/{digest}")}
+    without_plans = {
+        ("get", "/v1/entries/{digest}"): 404,
+        ("get", "/v1/agent/task-content/{digest}"): 404,
+        ("put", "/v1/agent/task-content/{digest}"): 409,
+    }
     description = json.loads(https.call(fleet.site.url, _tls_context(fleet), "GET", "/v1/openapi.json").body)
     for_nodes = {
         (method, path)
@@ -127,7 +134,7 @@ def test_every_route_of_nodes_answers_while_no_compiler_runs(fleet: Fleet) -> No
     assert for_nodes == set(requests)
     for name, ask in requests.items():
         if ask is not None:
-            assert ask().status == (404 if name in without_plans else 200), name
+            assert ask().status == without_plans.get(name, 200), name
 
 
 async def test_every_message_of_nodes_is_answered_while_no_compiler_runs(fleet: Fleet) -> None:

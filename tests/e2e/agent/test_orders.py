@@ -139,7 +139,7 @@ async def test_aborted_run_stops_after_the_current_resource_and_reports(stage: S
     await stage.order_run("r1")
     await stage.server.until((stage.root / "srv/f0").exists)
     run = _working_process(stage.root)
-    os.kill(run, signal.SIGSTOP)  # so that the abort comes before its end
+    await _pause_outside_a_transaction(stage.root, run)  # so that the abort comes before its end
     await stage.server.post(ABORT, Abort("r1"))
     await stage.server.until(lambda: "abort of the order r1" in stage.agent.log)
     os.kill(run, signal.SIGCONT)
@@ -210,6 +210,23 @@ def _working_process(root: Path) -> int:
     with closing(sqlite3.connect(root / "var/lib/precast/agent/state.db", timeout=30)) as store:
         ((note,),) = store.execute("SELECT value FROM note WHERE name = 'RunProcess'").fetchall()
     return int(json.loads(note)["pid"])
+
+
+async def _pause_outside_a_transaction(root: Path, pid: int) -> None:
+    """Stop a process at a moment at which it does not lock the state of the agent, which the daemon has to write."""
+    with closing(sqlite3.connect(root / "var/lib/precast/agent/state.db", timeout=0)) as store:
+        while True:
+            os.kill(pid, signal.SIGSTOP)
+            while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+                await asyncio.sleep(0)
+            try:
+                store.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                os.kill(pid, signal.SIGCONT)
+                await asyncio.sleep(0)
+            else:
+                store.rollback()
+                return
 
 
 def _set_boot_id(root: Path, order: str, boot_id: str) -> None:

@@ -41,7 +41,7 @@ def back_up(presenter: Presenter) -> None:
     """Write a backup of the running site, encrypted to a key that this machine does not need."""
     presenter.title("Backup: one encrypted file holds the database and the authority")
     key = presenter.ask("db", "keygen", "backup.key")["recipient"]
-    presenter.run("db", "backup", "site.backup", "--data", "site", "--recipient", key)
+    presenter.run("db", "backup", "site.backup", "--with-secrets-key", "--data", "site", "--recipient", key)
     error = presenter.refused("server", "init", "--data", "second", "--database", "site/precast.db")
     presenter.claim("`server init` creates no second authority for a database that has nodes", bool(error))
 

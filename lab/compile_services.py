@@ -33,6 +33,9 @@ from precast.services.facts.reads import TracedReads
 from precast.services.facts.service import FactService
 from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
+from precast.services.secrets.keyring import Keyring
+from precast.services.secrets.keys import MasterKey
+from precast.services.secrets.values import SecretValues
 from precast.services.traces.cache import TraceCache
 from precast.services.traces.constants import VersionConstants
 from precast.services.traces.costly_processes import CostlyLimits, CostlyProcesses
@@ -50,12 +53,27 @@ from precast.store.identity.audit import AuditLog
 from precast.store.identity.certificates import NodeCertificates
 from precast.store.nodes.nodes import Fleet, NodeClassification
 from precast.store.queue.queue import WorkQueue
+from precast.store.secrets.keys import SecretKeys
+from precast.store.secrets.secrets import Secrets
 from precast.store.sessions.sessions import Sessions
 from precast.store.traces import Traces
 from precast.wire.facts import make_upload
 
 # Changed exports are announced in the next step.
 AT_ONCE = ExportPauses(timedelta(), timedelta())
+
+
+class KeyInMemory:
+    """A master key of secrets that is always the same."""
+
+    def __init__(self, key: bytes = bytes(32)) -> None:
+        self.keys: tuple[MasterKey, ...] = (MasterKey(key),)
+
+    def read(self) -> tuple[MasterKey, ...]:
+        return self.keys
+
+    def create(self) -> None:
+        """It exists."""
 
 
 class CompileServices:
@@ -65,6 +83,9 @@ class CompileServices:
         self, database: Database, costly_limits: CostlyLimits | None = None, pauses: ExportPauses = AT_ONCE
     ) -> None:
         self.database = database
+        self.keyring = Keyring(database, SecretKeys(database), KeyInMemory())
+        self.secrets = Secrets(database)
+        self.secret_values = SecretValues(database, self.secrets, self.keyring)
         self.work = WorkQueue(database, [FACTS, DECIDE, REDECIDE, COMPILE, COLLECT])
         self.facts = FactService(database, Facts(database), self.work, TracedReads(database))
         self.blobs, self.environments = Blobs(database), Environments(database)
@@ -75,7 +96,7 @@ class CompileServices:
         self.inputs = NodeInputs(self.fleet, self.environments)
         constants = VersionConstants(database, self.environments, {"servername": "lab"})
         self.costly = CostlyProcesses(database.clock, costly_limits)
-        self.trace_cache = TraceCache(database, self.traces, versions, constants, self.costly)
+        self.trace_cache = TraceCache(database, self.traces, versions, constants, self.costly, self.keyring.answer_key)
         reasons = ChangeReasons(database, self.traces, self.environments, self.trace_cache)
         audit = AuditLog(database, CountedIds())
         self.publisher = ExportPublisher(database, self.fleet, self.work, pauses)
@@ -96,6 +117,8 @@ class CompileServices:
             self.catalogs,
             self.work,
             self.blobs,
+            self.secrets,
+            self.secret_values,
             TimeOrderedIds(database.clock),
             answers,
         )

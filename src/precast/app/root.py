@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from precast.app.roles.api import ApiRole
     from precast.app.shared_services import BackgroundTask
     from precast.services.clocks.guard import ClockGuard
+    from precast.services.secrets.keyring import Keyring
     from precast.store.engine.database import Database
 
 # The garbage collector runs after this many new objects.
@@ -53,6 +54,7 @@ async def initialise(
     CA cannot be used.
     """
     from precast.app.people import build_people_service, import_certificates
+    from precast.app.secrets import build_keyring
     from precast.app.signer.serving import authority_files
     from precast.app.signer.settings import SignerSettings
     from precast.services.identity.authority import Authority
@@ -73,6 +75,7 @@ async def initialise(
     async with opened(settings) as database:
         if not gives_up_authority:
             await refuse_other_site(database, may_have_nodes=puppet is not None)
+        await build_keyring(database, settings).open()
         with files.created(authority, [each.fingerprint for each in certificates if not each.revoked_at]) as new:
             if puppet is not None:
                 await import_certificates(database, puppet, certificates)
@@ -114,8 +117,9 @@ async def serve(settings: ServerSettings, worker: Worker | None, started: Callab
     """Run the configured roles until SIGTERM or SIGINT, as the only process or as one of several workers.
 
     A server without workers calls `started` with the address it listens on, or None without the role api.
-    Raises UnavailableError CONFINE-001 if processes that handle untrusted code could not be confined.
+    Raises UnavailableError CONFINE-001 if processes that handle untrusted code could not be confined, and what `Keyring.open` raises.
     """
+    from precast.app.secrets import build_keyring
     from precast.app.shared_services import build_clock_guard
 
     if worker is None or worker.number == 1:
@@ -125,12 +129,14 @@ async def serve(settings: ServerSettings, worker: Worker | None, started: Callab
         server_id = TimeOrderedIds(database.clock).new()
         guard = build_clock_guard(database, settings)
         await guard.check()  # before anything is stored or deleted: a clock that is wrong from the start says so
+        keyring = build_keyring(database, settings)
         front = await _front(database, settings, worker, server_id, front_resources, guard)
+        await keyring.open()
         wanted_address = worker.address if worker is not None and worker.address is not None else settings.listen
         address = None if front is None else await front.listen(wanted_address)
         async with AsyncExitStack() as resources, asyncio.TaskGroup() as tasks:
             background = [guard.run, *([] if front is None else front.background)]
-            background += await _background(database, settings, worker, server_id, resources, guard, front)
+            background += await _background(database, settings, worker, server_id, resources, guard, front, keyring)
             running = [tasks.create_task(run()) for run in background]
             _collect_seldom()
             if worker is None:
@@ -178,6 +184,7 @@ async def _background(
     resources: AsyncExitStack,
     guard: "ClockGuard",
     front: "ApiRole | None",
+    keyring: "Keyring",
 ) -> "list[BackgroundTask]":
     """The background tasks of the roles other than api. Closing `resources` ends the processes that they have started."""
     background: list[BackgroundTask] = []
@@ -188,7 +195,7 @@ async def _background(
     if COMPILER in settings.roles:
         from precast.app.roles.compiler import compiler_tasks
 
-        background += await compiler_tasks(database, settings, server_id, resources)
+        background += await compiler_tasks(database, settings, server_id, resources, keyring)
     if SCHEDULER in settings.roles:
         from precast.app.roles.scheduler import scheduler_tasks
 

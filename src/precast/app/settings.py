@@ -91,6 +91,19 @@ class ServerSettings(Settings, frozen=True):
         ),
     ] = None
 
+    secrets_key: Annotated[
+        Path | None,
+        Setting(
+            "the file (0600) with the key of secrets, the same on all servers of a site (default: secrets.key in the data directory)",
+            "FILE",
+            read=setting_values.read_path,
+        ),
+    ] = None
+    secrets_key_command: Annotated[
+        str,
+        Setting("a command that prints the content of that file, for a key management service", "COMMAND"),
+    ] = ""
+
     requests_per_second: Annotated[
         int,
         Setting(
@@ -238,6 +251,11 @@ class ServerSettings(Settings, frozen=True):
             read=setting_values.within(setting_values.read_duration, timedelta(0), timedelta(days=3650)),
         ),
     ] = timedelta(days=30)
+
+    @property
+    def secrets_key_file(self) -> Path:
+        """The file with the key of secrets, by default in the data directory."""
+        return self.data / "secrets.key" if self.secrets_key is None else self.secrets_key
 
     @property
     def location(self) -> str:

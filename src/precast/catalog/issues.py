@@ -26,3 +26,9 @@ NOT_APPLIED = Issue(
     "no node can apply resources of type {type}: {refs}",
     "in a run they fail, and resources that require them are skipped; use another type: `precast doc type` shows what can be applied",
 )
+RESERVED_REFERENCE = Issue(
+    "CATALOG-005",
+    Kind.INPUT,
+    "{ref} has a value of the type {type}, which only servers write",
+    "make the value a Sensitive: the server replaces it by a reference",
+)

@@ -2,22 +2,23 @@
 
 A value is secret by where it came from: a Sensitive in the manifest stays one wherever it is put, inside arrays, hashes, texts that are
 joined later and the arguments of Deferred calls. A parameter that contains one is hidden as a whole, in differences, previews, queries
-and reports alike.
+and reports alike. In stored catalogs a reference stands for the value itself (`secret_references`): it is secret too, and has no texts.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from precast.catalog.body import ResourceData
+from precast.catalog.secret_references import REFERENCE, SENSITIVE, is_reference
 
 HIDDEN = "(sensitive)"
-TYPE = "Sensitive"
+TYPE = SENSITIVE
 
 
 def is_sensitive(data: Any) -> bool:
     """Whether a value is, or contains, a Sensitive one."""
     if isinstance(data, dict):
-        return data.get("__ptype") == TYPE or any(map(is_sensitive, data.values()))
+        return data.get("__ptype") in (TYPE, REFERENCE) or any(map(is_sensitive, data.values()))
     return isinstance(data, list | tuple) and any(map(is_sensitive, data))
 
 
@@ -50,6 +51,8 @@ def sensitive_texts(data: Any) -> Iterator[str]:
 def texts(data: Any) -> Iterator[str]:
     """Every text in a value; numbers as text, a Binary also decoded."""
     if isinstance(data, dict):
+        if is_reference(data):
+            return
         if data.get("__ptype") == "Binary":
             yield from _binary_texts(str(data.get("__pvalue")))
         else:

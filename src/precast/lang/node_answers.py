@@ -51,13 +51,16 @@ class CostlyAnswers(Protocol):
 class _OwnCostlyAnswers:
     """The answers as a process evaluates them itself that may be killed: a compile worker, or a command."""
 
+    def __init__(self, answer_key: bytes) -> None:
+        self._answer_key = answer_key
+
     def match_node(self, matchers: tuple[str, ...], certname: str) -> Answer:
         return match_node(matchers, certname)
 
     def data_key(
         self, digest: digests.Digest, reader: str, key: str, load: Callable[[digests.Digest], bytes]
     ) -> Answer:
-        return _content_of_data()(digest, reader, load).answer(key)
+        return _content_of_data()(digest, reader, load).answer(key, self._answer_key)
 
 
 class NodeData(msgspec.Struct, frozen=True):
@@ -100,14 +103,16 @@ class NodeAnswers:
         decryptor: Decryptor | None = None,
         costly: CostlyAnswers | None = None,
         exports: OtherExports | None = None,
+        answer_key: bytes = b"",
     ) -> None:
+        """Without `costly`, `answer_key` authenticates the digests of data; commands on a machine, which keep no trace, have none."""
         self.node = node
         self.facts = node.compile_facts
         self._files = files
         self._constants = constants or {}
         self._data_digests: dict[inputs.OpenPath, Answer] = {}
         self._decryptor = decryptor
-        self._costly: CostlyAnswers = costly or _OwnCostlyAnswers()
+        self._costly: CostlyAnswers = costly or _OwnCostlyAnswers(answer_key)
         self._exports: OtherExports = exports or KnownExports()
         self._keyed = {"fqdn_rand": _fqdn_rand, "fqdn_rotate": _fqdn_rotate, **(keyed or {})}
 

@@ -53,7 +53,8 @@ class Site(CompileServices):
         super().__init__(database)
         self.clock = clock
         self.jobs, self.attempts = Jobs(database), Attempts(database)
-        self.pruning = CatalogPruner(database, self.traces, self.catalogs, self.blobs, ClockGuard(database, "boot"))
+        stores = self.traces, self.catalogs, self.blobs, self.secrets
+        self.pruning = CatalogPruner(database, *stores, ClockGuard(database, "boot"))
         self.problems = CatalogProblems(database, self.catalogs, self.traces, Facts(database), self.work)
         self.views = CatalogViews(database, self.catalogs, self.traces, self.environments)
         audit = AuditLog(database, CountedIds())

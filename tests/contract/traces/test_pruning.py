@@ -71,7 +71,7 @@ class Site(CompileServices):
         super().__init__(database)
         self.clock = clock
         self.pruning = CatalogPruner(
-            database, self.traces, self.catalogs, self.blobs, ClockGuard(database, "boot"), retention
+            database, self.traces, self.catalogs, self.blobs, self.secrets, ClockGuard(database, "boot"), retention
         )
 
     async def paint(self, node: str, colour: str) -> None:
@@ -150,7 +150,13 @@ async def test_old_releases_are_deleted_except_the_one_that_a_rollback_needs(
     site: Site, database: Database, clock: ManualClock
 ) -> None:
     pruning = CatalogPruner(
-        database, site.traces, site.catalogs, site.blobs, ClockGuard(database, "boot"), Retention(releases=2)
+        database,
+        site.traces,
+        site.catalogs,
+        site.blobs,
+        site.secrets,
+        ClockGuard(database, "boot"),
+        Retention(releases=2),
     )
     for colour in ("red", "green", "blue", "red", "green"):
         await site.paint("a", colour)

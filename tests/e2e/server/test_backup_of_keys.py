@@ -74,6 +74,37 @@ def test_backup_with_keys_is_restored_with_its_modes_and_is_readable_by_its_reci
     assert not (tmp_path / "x.db").exists()
 
 
+def test_secrets_key_is_in_a_backup_on_demand_only(site: Server, tmp_path: Path) -> None:
+    recipient, key = recipient_in(tmp_path), site.data / "secrets.key"
+    back_up = ("db", "backup", "--data", site.data, "--recipient", recipient, "--json")
+    without, with_it = tmp_path / "without", tmp_path / "with"
+    ran = precast(*back_up, without)
+    assert_fine(ran)
+    assert "secrets.key" not in json.loads(ran.out)["keys"]
+    ran = precast(*back_up, with_it, "--with-secrets-key")
+    assert_fine(ran)
+    assert json.loads(ran.out)["is_encrypted"]
+    assert json.loads(ran.out)["keys"]["secrets.key"] == key.stat().st_size
+    refused = precast("db", "backup", "--data", site.data, tmp_path / "plain", "--with-secrets-key", "--without-keys")
+    assert refused.code == 64
+    restore = ("db", "restore", "--identity", tmp_path / "key", "--data")
+    one, two, three = (tmp_path / name for name in ("one", "two", "three"))
+    assert_fine(precast(*restore, one, without))
+    assert not (one / "secrets.key").exists()
+    assert_fine(precast(*restore, two, with_it))
+    assert (two / "secrets.key").read_bytes() == key.read_bytes()
+    assert (two / "secrets.key").stat().st_mode & 0o777 == 0o600
+    # One that was put there before stays if it is the same, and is never replaced by another.
+    three.mkdir()
+    shutil.copy(key, three)
+    assert_fine(precast(*restore, three, with_it))
+    shutil.rmtree(three)
+    three.mkdir()
+    (three / "secrets.key").write_text("another")
+    assert_refused(precast(*restore, three, with_it), 73, "SECRET-005")
+    assert names_in(three) == ["secrets.key"]
+
+
 def test_passphrase_comes_from_a_private_file_or_a_command(site: Server, tmp_path: Path) -> None:
     secret, file = tmp_path / "passphrase", tmp_path / "backup"
     secret.write_text("correct horse\n")
@@ -208,6 +239,7 @@ def test_signer_of_another_user_is_backed_up_and_restored_by_root_alone(tmp_path
         words: list[str | Path] = [
             "db",
             "backup",
+            "--with-secrets-key",
             "--data",
             separate.server_data,
             "--signer",

@@ -3,8 +3,9 @@
 from typing import Any
 
 from precast.catalog import unknown
+from precast.catalog.secret_references import REFERENCE
 
-_UNKNOWN = frozenset((unknown.HOLE, unknown.TEXT, *unknown.FUTURES, "Deferred"))
+_UNKNOWN = frozenset((unknown.HOLE, unknown.TEXT, *unknown.FUTURES, "Deferred", REFERENCE))
 
 
 def is_unknown(data: Any) -> bool:

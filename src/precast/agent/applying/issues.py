@@ -38,6 +38,12 @@ NO_ORDER = Issue(
     "the order {order} cannot begin: no server has granted it to this node, or a run has begun it already",
     "the daemon begins each order when a server has granted it; order another run with `precast run`",
 )
+SECRET_MISSING = Issue(
+    "APPLY-008",
+    Kind.UNAVAILABLE,
+    "the value of the secret {ref} is not on this node",
+    "let the agent fetch the catalog again: `precast agent fetch`",
+)
 CATALOG_UNREADABLE = Issue(
     "APPLY-006", Kind.UNAVAILABLE, "the catalog {path} cannot be read: {reason}", "check its owner and mode"
 )

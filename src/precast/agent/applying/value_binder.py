@@ -1,7 +1,7 @@
 """Binds values that are known only on the node, just before the resource that needs them is applied.
 
 A Deferred is a function call, which is made now. A future is the value of the promise of its key; if there is no such promise yet, the
-resource waits, which is not a failure.
+resource waits, which is not a failure. A reference to a secret whose value is not here fails its resource: it is never used as a value.
 """
 
 from collections.abc import Callable
@@ -10,11 +10,13 @@ from typing import Any
 import msgspec
 
 from precast.agent.applying import catalog_values as values
+from precast.agent.applying import issues
 from precast.agent.applying.machine import Machine
 from precast.agent.applying.plan import PlannedResource, make_resource
 from precast.agent.applying.resource_memory import ResourceMemory
 from precast.base.errors import PrecastError
 from precast.catalog import sensitive, unknown
+from precast.catalog.secret_references import REFERENCE
 
 # Calls a function of the language by name; arguments and result are data as in a catalog.
 CallFunction = Callable[[str, list[Any]], Any]
@@ -61,6 +63,8 @@ class ValueBinder:
             return self._call_deferred(data["name"], self._bind(data.get("arguments") or []))
         if kind in unknown.FUTURES:
             return self._read_promise(kind, data["__pvalue"])
+        if kind == REFERENCE:
+            raise issues.SECRET_MISSING.error(ref=data["__pvalue"])
         if kind == unknown.TEXT:
             return self._join(data["__pvalue"])
         if kind == unknown.HOLE:

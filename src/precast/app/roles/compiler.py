@@ -4,6 +4,7 @@ import asyncio
 from contextlib import AsyncExitStack
 
 from precast.app.exports import build_decision_exports, build_export_publisher, build_export_rounds
+from precast.app.secrets import build_secret_values
 from precast.app.server_facts import read_server_facts
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import BackgroundTask, build_audit_log
@@ -16,6 +17,7 @@ from precast.services.compile.decider import DecisionService
 from precast.services.compile.inputs import NodeInputs
 from precast.services.compile.workers import Limits, Workers
 from precast.services.exports.answers import ExportAnswers
+from precast.services.secrets.keyring import Keyring
 from precast.services.traces.cache import TraceCache
 from precast.services.traces.constants import VersionConstants
 from precast.services.traces.costly_processes import CostlyLimits, CostlyProcesses
@@ -27,11 +29,12 @@ from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.nodes.nodes import Fleet
 from precast.store.queue.queue import WorkQueue
+from precast.store.secrets.secrets import Secrets
 from precast.store.traces import Traces
 
 
 async def compiler_tasks(
-    database: Database, settings: ServerSettings, server_id: str, resources: AsyncExitStack
+    database: Database, settings: ServerSettings, server_id: str, resources: AsyncExitStack, keyring: Keyring
 ) -> list[BackgroundTask]:
     """The background tasks of the role. Closing `resources` ends the worker processes."""
     traces, catalogs, blobs = Traces(database), Catalogs(database), Blobs(database)
@@ -43,7 +46,7 @@ async def compiler_tasks(
     limits = compile_limits(settings)
     costly = CostlyProcesses(database.clock, CostlyLimits(level=settings.confinement))
     resources.push_async_callback(costly.close)
-    trace_cache = TraceCache(database, traces, versions, constants, costly)
+    trace_cache = TraceCache(database, traces, versions, constants, costly, keyring.answer_key)
     answers = ExportAnswers(database, environments)
     workers = Workers(versions.content, database.clock, limits, answers.answer)
     resources.push_async_callback(workers.close)
@@ -52,8 +55,10 @@ async def compiler_tasks(
     releases = Releases(database, catalogs, environments, build_audit_log(database), build_export_publisher(database))
     policy = ReleasePolicy(environments, catalogs, releases, exports)
     decisions = DecisionService(database, inputs, trace_cache, traces, catalogs, work, reasons, policy, exports)
-    ids = TimeOrderedIds(database.clock)
-    compiler = CompilerService(database, inputs, trace_cache, workers, traces, catalogs, work, blobs, ids, answers)
+    secrets, ids = (Secrets(database), build_secret_values(database, keyring)), TimeOrderedIds(database.clock)
+    compiler = CompilerService(
+        database, inputs, trace_cache, workers, traces, catalogs, work, blobs, *secrets, ids, answers
+    )
     rounds = build_export_rounds(database)
     return [lambda: decisions.run(server_id), lambda: compiler.run(server_id), lambda: rounds.run(server_id)]
 

@@ -22,6 +22,7 @@ from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.facts.facts import Facts
 from precast.store.plans.runs import PlanRuns
+from precast.store.secrets.secrets import Secrets
 from precast.store.traces import Traces
 
 
@@ -63,4 +64,5 @@ def scheduler_tasks(
 
 def _build_pruner(database: Database, settings: ServerSettings, guard: ClockGuard) -> CatalogPruner:
     retention = Retention(settings.keep_traces, settings.keep_releases)
-    return CatalogPruner(database, Traces(database), Catalogs(database), Blobs(database), guard, retention)
+    stores = Traces(database), Catalogs(database), Blobs(database), Secrets(database)
+    return CatalogPruner(database, *stores, guard, retention)

@@ -1,4 +1,4 @@
-"""Encrypted files in the format of `age` (age-encryption.org/v1), which that program opens too.
+"""Encryption: files in the format of `age` (age-encryption.org/v1), which that program opens too, and small values of a database.
 
-Only commands for operators import this package: it needs the library `cryptography`, which the agent's daemon never loads.
+Only servers and commands for operators import this package: it needs the library `cryptography`, which the agent's daemon never loads.
 """

@@ -21,6 +21,8 @@ from precast.cli.server.database import new_if_missing, opened_at
 from precast.services.identity import issues as identity_issues
 from precast.services.identity.signer.key_backup import KeyFiles, KeyPlace, owner_of
 from precast.services.identity.signer.passphrase import find_passphrase
+from precast.services.secrets.key_backup import KeyFilesWithSecrets, KeyPlaceWithSecrets
+from precast.services.secrets.key_source import KeyFile
 from precast.store import issues
 from precast.store.engine import location
 from precast.store.engine.location import Location, SqliteLocation
@@ -42,8 +44,14 @@ def add_backup_options(parser: argparse.ArgumentParser) -> None:
         help="encrypt to the owner of this public key, age1…; may be repeated",
     )
     _add_passphrase(parser)
-    parser.add_argument(
+    parts = parser.add_mutually_exclusive_group()
+    parts.add_argument(
         "--without-keys", action="store_true", help="leave the keys of the site out; such a file need not be encrypted"
+    )
+    parts.add_argument(
+        "--with-secrets-key",
+        action="store_true",
+        help="put the secrets key in too: whoever opens such a file can read every secret of the site",
     )
 
 
@@ -66,13 +74,16 @@ def _add_passphrase(parser: argparse.ArgumentParser) -> None:
 async def back_up(args: argparse.Namespace) -> int:
     settings = load_settings(ServerSettings, args).values
     async with opened_at(at := location.parse(settings.location)) as database:
-        keys = None
+        keys: backup.Keys | None = None
         if not args.without_keys:
             await Schema(database).verify()
             # A database without an authority belongs to no site yet, so there are no keys.
             if known := await database.read(Authorities(database).list):
-                keys = KeyFiles(_keys_place(settings))
-                keys.refuse_other_site(database.location, known)
+                files = KeyFiles(_keys_place(settings))
+                files.refuse_other_site(database.location, known)
+                keys = files
+                if args.with_secrets_key:
+                    keys = KeyFilesWithSecrets(files, KeyFile(settings.secrets_key_file))
         lock = _find_lock(args, is_needed=keys is not None)
         content = await backup.take(database, args.file, lock, keys, _database_owner(at, settings))
     size_bytes, is_encrypted = args.file.stat().st_size, lock is not None
@@ -87,7 +98,8 @@ async def back_up(args: argparse.Namespace) -> int:
 async def restore(args: argparse.Namespace) -> int:
     settings = load_settings(ServerSettings, args).values
     opener, target = _find_opener(args), location.parse(settings.location)
-    place = KeyPlace(_keys_place(settings), takes_keys=not args.without_keys)
+    key_place = KeyPlace(_keys_place(settings), takes_keys=not args.without_keys)
+    place = KeyPlaceWithSecrets(key_place, settings.secrets_key_file)
     restored_into: Location | Path = target
     with place.filled():
         if args.only_keys:
@@ -96,11 +108,11 @@ async def restore(args: argparse.Namespace) -> int:
             if not content.files:
                 raise identity_issues.NO_KEYS_IN_BACKUP.error(path=args.file)
         else:
-            with _made_directory(settings, target, place), new_if_missing(target) as draft:
+            with _made_directory(settings, target, key_place), new_if_missing(target) as draft:
                 async with opened_at(draft, may_create=True) as database:
                     content = await backup.restore(database, args.file, opener, place)
-                if place.database_owner is not None and draft is not target and isinstance(draft, SqliteLocation):
-                    os.chown(draft.path, *place.database_owner)
+                if key_place.database_owner is not None and draft is not target and isinstance(draft, SqliteLocation):
+                    os.chown(draft.path, *key_place.database_owner)
     if args.json:
         print_json(_as_json(content))
     else:

@@ -52,11 +52,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         {1: "the check found a problem that must be repaired"},
     )
     summary = "write the database and the keys of the site into one new, encrypted file, while servers may run"
-    backup.add_backup_options(add("backup", backup.back_up, summary, "signer"))
+    backup.add_backup_options(add("backup", backup.back_up, summary, "signer", "secrets_key"))
     summary = (
         "fill a new, empty database from a backup of SQLite or PostgreSQL, and put the keys of the site in their place"
     )
-    backup.add_restore_options(add("restore", backup.restore, summary, "signer"))
+    backup.add_restore_options(add("restore", backup.restore, summary, "signer", "secrets_key"))
     summary = "create a key pair for backups: the private key into a new file, the public key is printed"
     keygen = commands.add_parser("keygen", help=summary, description=summary)
     keygen.add_argument("file", metavar="FILE", type=Path)

@@ -22,6 +22,7 @@ from precast.store.code.blobs import Blobs
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.exports.resources import delete_catalog as delete_exports
+from precast.store.secrets.secrets import Secrets
 from precast.store.traces import Traces, UnusedChain
 
 log = logging.getLogger("precast.catalogs")
@@ -59,11 +60,12 @@ class CatalogPruner:
         traces: Traces,
         catalogs: Catalogs,
         blobs: Blobs,
+        secrets: Secrets,
         guard: ClockGuard,
         retention: Retention | None = None,
     ) -> None:
         self._database, self._traces, self._catalogs, self._blobs = database, traces, catalogs, blobs
-        self._guard = guard
+        self._secrets, self._guard = secrets, guard
         self._retention = retention or Retention()
 
     async def prune(self) -> PruneCounts:
@@ -150,6 +152,8 @@ class CatalogPruner:
                 if digest not in used:
                     count += await self._collect(digest, before)
             after = page[-1]
+        while await self._database.write(self._secrets.delete_unused, before, PAGE):
+            pass
         return count
 
     async def _collect(self, digest: str, before: datetime) -> bool:

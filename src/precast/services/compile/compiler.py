@@ -3,6 +3,8 @@
 A compile is requested by the branch that is missing, so it happens once, however many nodes wait and on whichever server. An error of the
 code is a leaf like any catalog. A fault of the machine is retried, and ends as a dead letter. Storing the documents, growing the tree,
 requesting the decisions of the waiting nodes and completing the item are one transaction.
+
+The secrets of a catalog are replaced by references before its digest is taken; their sealed values are stored with it.
 """
 
 from typing import NamedTuple
@@ -10,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from precast.base import canonical, digests
-from precast.base.errors import PrecastError
+from precast.base.errors import InputError, PrecastError
 from precast.base.ids import Ids
 from precast.catalog import body as bodies
 from precast.catalog.exports import ExportedResource, exports_of
@@ -20,6 +22,7 @@ from precast.services.compile.walks import Branch
 from precast.services.compile.workers import Version, Workers
 from precast.services.exports.answers import ExportAnswers
 from precast.services.queue_worker import LostClaim, run_worker
+from precast.services.secrets.values import HiddenCatalog, SecretValues
 from precast.services.traces.cache import FailedWalk, TraceCache
 from precast.services.traces.chains import ABSENT_KEY, ROOT, Leaf, Link, decode_links, encode_links
 from precast.services.traces.divergence import follow_chain
@@ -35,6 +38,7 @@ from precast.store.engine.query import Notice, Transaction
 from precast.store.exports.resources import add_catalog as add_exports
 from precast.store.queue.kinds import Claim, ItemRequest
 from precast.store.queue.queue import WorkQueue
+from precast.store.secrets.secrets import SealedSecret, Secrets
 from precast.store.traces import ChainRow, Traces
 
 # Added to the time limit of the compile itself.
@@ -56,6 +60,7 @@ class _FinishedCompile(NamedTuple):
     documents: tuple[tuple[str, bytes], ...]
     content: tuple[str, ...]
     exports: tuple[ExportedResource, ...] = ()
+    secrets: tuple[SealedSecret, ...] = ()
 
 
 class CompilerService:
@@ -71,12 +76,15 @@ class CompilerService:
         catalogs: Catalogs,
         work: WorkQueue,
         blobs: Blobs,
+        secrets: Secrets,
+        secret_values: SecretValues,
         ids: Ids,
         exports: ExportAnswers,
     ) -> None:
         self._database, self._inputs, self._trace_cache = database, inputs, trace_cache
         self._workers, self._blobs, self._exports = workers, blobs, exports
         self._traces, self._catalogs, self._work, self._ids = traces, catalogs, work, ids
+        self._secrets, self._secret_values = secrets, secret_values
         self.compiles = 0
         # Errors that this process has logged: environment, version, and the first line.
         self._reported: set[tuple[str, str, str]] = set()
@@ -130,10 +138,18 @@ class CompilerService:
             return None
         if isinstance(walk, FailedWalk):
             raise walk.error
-        version = Version(node_input.environment, node_input.version, tree.files, tree.constants)
+        answer_key = await self._trace_cache.find_answer_key(node_input.environment)
+        version = Version(node_input.environment, node_input.version, tree.files, tree.constants, answer_key)
         compiled = await self._workers.compile(version, node)
         self.compiles += 1
-        return _finish(node_input.environment, node_input.version, compiled)
+        if compiled.error is not None:
+            return _finish_failed(node_input.environment, node_input.version, compiled)
+        try:
+            hidden = await self._secret_values.hide(node_input.environment, compiled.body)
+        except InputError as error:
+            failed = msgspec.structs.replace(compiled, error=error.render(), code=error.code)
+            return _finish_failed(node_input.environment, node_input.version, failed)
+        return _finish(node_input.environment, node_input.version, compiled, hidden)
 
     async def _request_all_decisions(self, branch: Branch) -> None:
         while await self._database.write(self._request_decisions, branch):
@@ -145,6 +161,7 @@ class CompilerService:
             if finished.leaf.catalog is not None:
                 yield from self._blobs.add_references(content_owner(finished.leaf.catalog), finished.content)
                 yield from add_exports(finished.leaf.catalog, finished.exports)
+                yield from self._secrets.store(finished.environment, finished.leaf.catalog, finished.secrets)
             yield from self._add_to_tree(finished, chain)
             yield from self._report_error(finished, branch)
         yield from self._request_decisions(branch)
@@ -196,13 +213,23 @@ class CompilerService:
         return len(nodes) == PAGE
 
 
-def _finish(environment: str, version: str, compiled: Compiled) -> _FinishedCompile:
-    links = decode_links(compiled.links)
-    if compiled.error is not None:
-        leaf = Leaf(error=compiled.error, code=compiled.code, logs=compiled.logs, problems=compiled.problems)
-        return _FinishedCompile(environment, version, links, leaf, (), ())
-    catalog, source_map = digests.of_bytes(compiled.body), digests.of_bytes(compiled.source_map)
+def _finish(environment: str, version: str, compiled: Compiled, hidden: HiddenCatalog) -> _FinishedCompile:
+    catalog, source_map = digests.of_bytes(hidden.body), digests.of_bytes(compiled.source_map)
     leaf = Leaf(catalog=catalog, source_map=source_map, logs=compiled.logs, problems=compiled.problems)
-    documents = ((catalog, compiled.body), (source_map, compiled.source_map))
-    exports = exports_of("", bodies.decode(compiled.body)) if _EXPORTED in compiled.body else ()
-    return _FinishedCompile(environment, version, links, leaf, documents, compiled.content, tuple(exports))
+    documents = ((catalog, hidden.body), (source_map, compiled.source_map))
+    exports = exports_of("", bodies.decode(hidden.body)) if _EXPORTED in hidden.body else ()
+    return _FinishedCompile(
+        environment,
+        version,
+        decode_links(compiled.links),
+        leaf,
+        documents,
+        compiled.content,
+        tuple(exports),
+        hidden.secrets,
+    )
+
+
+def _finish_failed(environment: str, version: str, compiled: Compiled) -> _FinishedCompile:
+    leaf = Leaf(error=compiled.error, code=compiled.code, logs=compiled.logs, problems=compiled.problems)
+    return _FinishedCompile(environment, version, decode_links(compiled.links), leaf, (), ())

@@ -13,11 +13,15 @@ from precast.lang.node_answers import NodeData
 
 
 class Begin(msgspec.Struct, frozen=True, tag="begin"):
-    """The first message to a worker: the name of its environment, the files of its version by path, and the constants of all compiles."""
+    """The first message to a worker: the name of its environment, the files of its version by path, and the constants of all compiles.
+
+    `answer_key` authenticates the digests of data in traces.
+    """
 
     environment: str
     files: dict[str, Digest]
     constants: dict[str, Any]
+    answer_key: bytes
     is_strict: bool
     has_exports: bool = False
 

@@ -63,7 +63,7 @@ class Worker:
         self._incoming, self._outgoing = incoming, outgoing
         self._settings = Settings()
         self._files = VersionFiles({}, self._fetch)
-        self._begin = Begin("", {}, {}, is_strict=False)
+        self._begin = Begin("", {}, {}, b"", is_strict=False)
         self._compiles = 0
 
     def run(self) -> None:
@@ -98,8 +98,9 @@ class Worker:
         self._files = VersionFiles(begin.files, self._fetch)
 
     def _compile(self, request: Compile) -> Compiled:
+        begin, exports = self._begin, _PipeExports(self._ask_exports)
         inputs = Inputs(
-            NodeAnswers(request.node, self._files, self._begin.constants, exports=_PipeExports(self._ask_exports))
+            NodeAnswers(request.node, self._files, begin.constants, exports=exports, answer_key=begin.answer_key)
         )
         try:
             result = compile_catalog(inputs, self._settings)

@@ -52,12 +52,13 @@ class Limits(NamedTuple):
 
 
 class Version(NamedTuple):
-    """The version that a worker compiles: its files by path, as digests, and its constants."""
+    """The version that a worker compiles: its files by path, as digests, its constants, and its environment's key of answers."""
 
     environment: str
     version: str
     files: Mapping[str, Digest]
     constants: Mapping[str, Any]
+    answer_key: bytes = b""
     is_strict: bool = False
 
 
@@ -131,8 +132,8 @@ class _Process:
         assert process.stdin is not None
         version = self._version
         files, constants = dict(version.files), dict(version.constants)
-        has_exports = self._load_exports is not None
-        _send(process.stdin, Begin(version.environment, files, constants, version.is_strict, has_exports))
+        rest = version.answer_key, version.is_strict, self._load_exports is not None
+        _send(process.stdin, Begin(version.environment, files, constants, *rest))
         return process
 
     async def _explain_failure(self, node: NodeData, error: Exception) -> PrecastError:

@@ -1,7 +1,7 @@
 """Walks nodes through the trace tree of their version, and provides what a walk lacks: chains, and costly answers."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from precast.base.errors import PrecastError
@@ -27,6 +27,9 @@ from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.traces import ChainRow, Traces
 
+# Gives the key that authenticates the answers of an environment.
+FindAnswerKey = Callable[[str], Awaitable[bytes]]
+
 
 class FailedWalk(NamedTuple):
     """A walk that ended because an answer took too much time or memory."""
@@ -51,8 +54,10 @@ class TraceCache:
         versions: Versions,
         constants: VersionConstants,
         costly: CostlyProcesses,
+        find_answer_key: FindAnswerKey,
     ) -> None:
         self._database, self._traces, self._versions = database, traces, versions
+        self.find_answer_key = find_answer_key
         self._constants, self._costly = constants, costly
         self._indexes = SharedIndexes()
         self._trees = TraceTreeCache()
@@ -127,13 +132,14 @@ class TraceCache:
             assert isinstance(matched, MatchedNode)
             tree.costly.add_match(question, matched)
             return
-        index = self._indexes.find(question)
+        index = self._indexes.find(tree.environment, question)
         if index is None:
             data = await self._versions.content(question.digest)
-            reply = await self._costly.ask(tree.environment, IndexFile(question.digest, question.reader, data))
+            key = await self.find_answer_key(tree.environment)
+            reply = await self._costly.ask(tree.environment, IndexFile(question.digest, question.reader, data, key))
             assert isinstance(reply, FileIndex)
             index = reply
-            self._indexes.add(question, index)
+            self._indexes.add(tree.environment, question, index)
         tree.costly.add_index(question, index)
 
     async def _load_chains(self, tree: TraceTree, branch_points: Sequence[BranchPoint]) -> set[BranchPoint]:

@@ -51,16 +51,16 @@ class NotAnswered(Exception):
 
 
 class SharedIndexes:
-    """The indexes of data files that any version in memory uses: unchanged files are parsed once for all versions."""
+    """The indexes of data files that any version in memory uses: unchanged files are parsed once for all versions of an environment."""
 
     def __init__(self) -> None:
-        self._indexes: WeakValueDictionary[FileToIndex, FileIndex] = WeakValueDictionary()
+        self._indexes: WeakValueDictionary[tuple[str, FileToIndex], FileIndex] = WeakValueDictionary()
 
-    def find(self, file: FileToIndex) -> FileIndex | None:
-        return self._indexes.get(file)
+    def find(self, environment: str, file: FileToIndex) -> FileIndex | None:
+        return self._indexes.get((environment, file))
 
-    def add(self, file: FileToIndex, index: FileIndex) -> None:
-        self._indexes[file] = index
+    def add(self, environment: str, file: FileToIndex, index: FileIndex) -> None:
+        self._indexes[environment, file] = index
 
 
 class KnownAnswers:

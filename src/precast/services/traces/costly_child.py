@@ -45,7 +45,7 @@ def _index(request: IndexFile) -> FileIndex:
     content = files.read_content(request.digest, request.reader, request.data)
     if content.common_answer is not None:
         return FileIndex(content.common_answer)
-    return FileIndex(keys={key: str(content.answer(key)) for key in content.keys})
+    return FileIndex(keys={key: str(content.answer(key, request.answer_key)) for key in content.keys})
 
 
 def _match(request: MatchNode) -> MatchedNode:

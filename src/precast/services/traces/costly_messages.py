@@ -8,11 +8,12 @@ from precast.base.digests import Digest
 
 
 class IndexFile(msgspec.Struct, frozen=True, tag="index"):
-    """Requests the answers for all keys of a data file."""
+    """Requests the answers for all keys of a data file, as digests under the environment's key."""
 
     digest: Digest
     reader: str
     data: bytes
+    answer_key: bytes
 
 
 class MatchNode(msgspec.Struct, frozen=True, tag="match"):

@@ -142,6 +142,9 @@ TABLES: tuple[Table, ...] = (
         ("name", "extensions", "environment", "role", "classes", "parameters", "created_by", "created_at"),
     ),
     Table("document", ("digest",), ("body", "size", "stored_at")),
+    Table("secret_key", ("environment",), ("master", "wrapped", "made_at")),
+    Table("secret", ("environment", "ref"), ("sealed", "stored_at")),
+    Table("secret_use", ("document", "environment", "ref"), ()),
     Table(
         "trace_chain",
         ("id",),

@@ -209,6 +209,16 @@ def test_resource_with_a_missing_future_waits_and_does_not_fail() -> None:
     assert run(body(resource("cell", "a", value=text)), memory=memory).world.cells == {"a": "port 9"}
 
 
+@pytest.mark.parametrize("is_wrapped", [False, True])
+def test_reference_to_a_secret_without_its_value_fails_alone_and_is_never_used_as_a_value(is_wrapped: bool) -> None:
+    reference = {"__ptype": "Precast::Secret", "__pvalue": "5ec4e7"}
+    value = {"__ptype": "Sensitive", "__pvalue": reference} if is_wrapped else reference
+    ran = run(body(resource("cell", "a", value=value), resource("cell", "b", value="1")))
+    assert ran.statuses() == {"Cell[a]": "failed", "Cell[b]": "changed"}
+    assert ran.world.cells == {"b": "1"}
+    assert "the secret 5ec4e7 is not on this node" in ran.messages("Cell[a]")[0]
+
+
 def test_promise_of_the_same_node_is_available_to_later_resources() -> None:
     future = {"__ptype": "Precast::Future", "__pvalue": "db"}
     catalog = body(resource("promise", "db", value="9"), resource("cell", "a", value=future))

@@ -3,9 +3,12 @@
 The trace has the digest of a file, and below it the digest of each value read from it: if a new version of the file has the same
 values for those keys, the catalog stays valid. A file that is unreadable or not a hash answers every key with the file's digest, so
 any other content gives another answer. A file with very many keys does so, too, which bounds what a server keeps of it. Nothing is
-taken from a file before a key of it was asked for.
+taken from a file before a key of it was asked for. On servers these digests are HMACs under a key of the environment: a plain digest of
+a short value would tell the value.
 """
 
+import hashlib
+import hmac
 import json
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -72,7 +75,7 @@ class Content:
         self._is_broken = problem is not None or not isinstance(document, Hash)
         self.entries: Hash = document if isinstance(document, Hash) else Hash()
         self._raws: dict[str, RawValue | None] = {}
-        self._digests: dict[str, Answer] = {}
+        self._digests: dict[tuple[bytes, str], Answer] = {}
 
     def raw(self, key: str) -> RawValue | None:
         """The value of a key; None if the file does not have it."""
@@ -80,16 +83,17 @@ class Content:
             self._raws[key] = _raw_value(self.entries[key]) if key in self.entries else None
         return self._raws[key]
 
-    def answer(self, key: str) -> Answer:
-        """The answer for a key in the trace: the digest of its value, or ABSENT."""
+    def answer(self, key: str, answer_key: bytes) -> Answer:
+        """The answer for a key in the trace: the digest of its value under the environment's key, or ABSENT."""
         if self.common_answer is not None:
             return self.common_answer
         if key not in self.entries:
             return ABSENT
-        if key not in self._digests:
+        if (answer_key, key) not in self._digests:
             # The digest covers the order of a hash's entries, which an iteration can see.
-            self._digests[key] = digests.of_bytes(json.dumps(rich(self.entries[key])).encode())
-        return self._digests[key]
+            data = json.dumps(rich(self.entries[key])).encode()
+            self._digests[answer_key, key] = hmac.digest(answer_key, data, hashlib.sha256).hex()
+        return self._digests[answer_key, key]
 
     @property
     def common_answer(self) -> str | None:

@@ -102,7 +102,7 @@ class KeyPlace:
     """Where the keys of one site are restored to. The directories appear at the end of `filling`, `authority` last, or not at all."""
 
     def __init__(self, place: Path, *, takes_keys: bool = True) -> None:
-        self._place, self._takes_keys = place, takes_keys
+        self._place, self.takes_keys = place, takes_keys
         self._stack = contextlib.ExitStack()
         self._drafts: dict[str, Path] = {}
         self._owner: tuple[int, int] | None = None
@@ -134,17 +134,17 @@ class KeyPlace:
         """Begin, or begin again. Raises ConflictError CA-047 if the backup has keys and there are some already."""
         with self._explained():
             for path in (self._place / name for name in DIRECTORIES):
-                if self._takes_keys and header.keys_owner and path.exists() and any(path.iterdir()):
+                if self.takes_keys and header.keys_owner and path.exists() and any(path.iterdir()):
                     raise issues.KEYS_EXIST.error(place=path)
             for draft in self._drafts.values():
                 for path in draft.iterdir():
                     path.unlink()
         self.database_owner = _find_owner(header.database_owner, "database")
-        self._owner = _find_owner(header.keys_owner, "keys") if self._takes_keys else None
+        self._owner = _find_owner(header.keys_owner, "keys") if self.takes_keys else None
 
     def write(self, part: FilePart) -> None:
         """Write and flush one part. Raises InputError STORE-033 for a name that no backup has, UnavailableError CA-050."""
-        if not self._takes_keys:
+        if not self.takes_keys:
             return
         if not _NAME.fullmatch(part.name):
             raise store_issues.BACKUP_BROKEN.error(path="the backup", reason=f"it has a file {part.name[:200]!r}")

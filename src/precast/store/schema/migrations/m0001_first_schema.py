@@ -16,6 +16,7 @@ from precast.store.schema.migrations.first_schema import (
     query,
     queue,
     reports,
+    secrets,
     sessions,
     windows,
 )
@@ -32,6 +33,7 @@ MIGRATION = Migration(
         *sessions.TABLES,
         *code.TABLES,
         *catalogs.TABLES,
+        *secrets.TABLES,
         *exports.TABLES,
         *query.TABLES,
         *reports.TABLES,
@@ -51,6 +53,7 @@ MIGRATION = Migration(
             *sessions.POSTGRESQL,
             *code.POSTGRESQL,
             *catalogs.POSTGRESQL,
+            *secrets.POSTGRESQL,
             *reports.POSTGRESQL,
             *jobs.POSTGRESQL,
         ),

@@ -1,0 +1,1 @@
+"""Secrets: the values that catalogs hold only as references, and the keys that seal them."""

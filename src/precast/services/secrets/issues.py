@@ -1,0 +1,36 @@
+"""Issues of secrets and of the keys that seal them."""
+
+from precast.base.errors import Issue, Kind
+
+NO_KEYS = Issue(
+    "SECRET-001",
+    Kind.UNAVAILABLE,
+    "the secrets key of this site is not in {source}, and the database has secrets that only it opens",
+    "copy the file from another server of the site, or restore it from its backup; if the key is lost for good, "
+    "`precast server secrets-key discard` explains how to go on",
+)
+KEYS_UNREADABLE = Issue(
+    "SECRET-002",
+    Kind.UNAVAILABLE,
+    "the secrets key cannot be read from {source}: {reason}",
+    "check the file, which must have mode 0600 and belong to the server's user, or the command that prints the key",
+)
+WRONG_KEYS = Issue(
+    "SECRET-003",
+    Kind.CONFLICT,
+    "the secrets key in {source} is not the one of this site: the database needs key {needed}, and there is {found}",
+    "copy the file from another server of the site, or restore it from its backup; if the key is lost for good, "
+    "`precast server secrets-key discard` explains how to go on",
+)
+VALUE_DAMAGED = Issue(
+    "SECRET-004",
+    Kind.INTERNAL,
+    "the stored value of secret {ref} of {environment} does not open",
+    "deploy {environment} again, which stores its secrets anew; if it happens again, check the database with `precast db check`",
+)
+KEY_EXISTS = Issue(
+    "SECRET-005",
+    Kind.CONFLICT,
+    "{path} has another secrets key than the backup",
+    "move it away if it is of no use, or restore without the keys of the backup (--without-keys)",
+)

@@ -1,4 +1,4 @@
-"""The how-to of plans shows what the program prints, over the example that it shows."""
+"""The how-tos of plans show what the program prints and draws, over the examples that they show."""
 
 import contextlib
 import io
@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from demo.plans import PLAN
 from precast.cli.main import main
+from precast.plans.drawing.picture import make_picture
+from precast.plans.drawing.svg import write_svg
+from precast.plans.expansion import expand
+from precast.plans.loading.documents import PlanText
+from precast.plans.loading.loader import load_plan
+from precast.plans.model import PlanNode
+from precast.wire.plans import states
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "howto" / "write-a-plan.md").read_text(encoding="utf-8")
@@ -55,3 +63,17 @@ def test_page_has_commands_and_the_example_as_it_is() -> None:
 def test_picture_of_the_page_is_the_one_drawn_today() -> None:
     picture = ROOT / "docs" / "pictures" / "shop-plan.svg"
     assert picture.read_text(encoding="utf-8") == run("plan draw shop.yaml")
+
+
+def test_picture_of_a_run_is_that_of_the_run_of_the_demo_which_has_failed() -> None:
+    loaded = load_plan([PlanText("release.yaml", PLAN)], "release")
+    assert loaded.plan is not None
+    roles = {"db1": "db", "web1": "web", "app1": "app"}
+    expansion = expand(loaded.plan, [PlanNode(name, (role,)) for name, role in roles.items()])
+    counts = {
+        "database": {states.SUCCESSFUL: 1},
+        "application": {states.SUCCESSFUL: 1, states.FAILED: 1},
+        "announce": {states.DEP_FAILED: 1},
+    }
+    drawn = write_svg(make_picture(loaded.plan, expansion.dependencies, counts))
+    assert (ROOT / "docs" / "pictures" / "release-run.svg").read_text(encoding="utf-8") == drawn

@@ -15,7 +15,7 @@ from precast.plans.names import NameMatcher, is_expression
 from precast.plans.roles import ALL, MASTER, NodeRoles
 from precast.plans.views.descriptions import describe_test
 from precast.plans.views.reach import Reach, count_after, count_before
-from precast.plans.views.seen_values import SeenInputs, SeenRun, find_paths, read_values
+from precast.plans.views.seen_values import SeenData, SeenInputs, SeenRun, find_paths, read_values
 from precast.plans.views.waits import Wait, list_idle_references, list_waits
 
 
@@ -47,7 +47,10 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class NodeRun(msgspec.Struct, frozen=True):
-    """What became of the task on a node, the values of data and parameters that it saw there by their paths, and its inputs."""
+    """What became of the task on a node, the values of data and parameters that it saw there by their paths, and its inputs.
+
+    `earlier` are the values at the last success of the task, if it was compared with that.
+    """
 
     node: str
     state: str
@@ -56,6 +59,7 @@ class NodeRun(msgspec.Struct, frozen=True):
     cause: str | None
     attempt: int
     data: dict[str, Any]
+    earlier: dict[str, Any] | None
     inputs: dict[str, Any]
 
 
@@ -185,6 +189,10 @@ def _explain_run(expansion: Expansion, task: PlanTask, run: SeenRun) -> Iterator
     inputs, paths = SeenInputs(expansion, instances), find_paths(task)
     for view in instances:
         if view.task == task.id:
-            data = read_values(paths, run.data.get(view.node, {}), run.parameters)
+            seen = run.data.get(view.node, SeenData())
+            data = read_values(paths, seen.now, run.parameters)
+            earlier = None if seen.earlier is None else read_values(paths, seen.earlier, {})
             given = inputs.find(task, view)
-            yield NodeRun(view.node, view.state, view.reason, view.message, view.cause, view.attempt, data, given)
+            yield NodeRun(
+                view.node, view.state, view.reason, view.message, view.cause, view.attempt, data, earlier, given
+            )

@@ -197,6 +197,10 @@ async def test_condition_compares_with_the_data_of_the_last_success(site: PlanEn
     second = await site.start_plan(plan, "a")
     assert await site.play(second, "a") == ["two on a"]
     assert (await site.task_states(second))["one on a"] == "skipped"
+    seen = await site.plans.reading.data(second, "a", task="one")
+    assert seen["earlier"]["node"]["name"] == seen["node"]["name"] == "a"
+    assert "earlier" not in await site.plans.reading.data(first, "a", task="one")
+    assert "earlier" not in await site.plans.reading.data(second, "a", task="two")
 
 
 async def test_skipped_task_keeps_the_order_of_what_is_around_it(site: PlanEngine) -> None:

@@ -20,7 +20,7 @@ from precast.plans.model import (
     TaskInput,
 )
 from precast.plans.views.reach import Reach
-from precast.plans.views.seen_values import SeenRun
+from precast.plans.views.seen_values import SeenData, SeenRun
 from precast.plans.views.waits import COMPUTED, Reason, Wait
 from precast.wire.jobs import states as job_states
 from precast.wire.jobs.views import StepResult
@@ -160,10 +160,10 @@ def test_explanation_with_a_run_has_states_causes_and_data_of_that_task() -> Non
         InstanceView("web2:7", 7, "web", "web2", states.DEP_FAILED, cause="web on web1"),
         InstanceView("web1:6", 6, "copy", "web1", states.SUCCESSFUL),
     ]
-    found = explain("web", run=SeenRun(views, {"web1": {"release": 4}}))
+    found = explain("web", run=SeenRun(views, {"web1": SeenData({"release": 4})}))
     assert found.run == [
-        NodeRun("web1", states.FAILED, job_states.POST_TEST, "GET answers 500", None, 1, {}, {}),
-        NodeRun("web2", states.DEP_FAILED, None, None, "web on web1", 1, {}, {}),
+        NodeRun("web1", states.FAILED, job_states.POST_TEST, "GET answers 500", None, 1, {}, None, {}),
+        NodeRun("web2", states.DEP_FAILED, None, None, "web on web1", 1, {}, None, {}),
     ]
 
 
@@ -179,10 +179,13 @@ def test_explanation_with_a_run_has_states_causes_and_data_of_that_task() -> Non
 )
 def test_explanation_of_a_run_has_the_values_that_a_condition_names(condition: Condition, seen: dict[str, Any]) -> None:
     plan = plan_of(task("a", selectors=("x",), condition=condition))
-    data = {"n1": {"name": "n1", "net": {"port": 80}, "all": {"n1": 1}, "secret": "no"}}
+    now = {"name": "n1", "net": {"port": 80}, "all": {"n1": 1}, "secret": "no"}
+    data = {"n1": SeenData(now, {"net": {"port": 79}})}
     run = SeenRun([InstanceView("n1:1", 1, "a", "n1", states.SKIPPED)], data, {"least": 3, "other": 4})
     (found,) = explain("a", plan, NODES, run=run).run
     assert found.data == seen
+    at_last_success = {"net": {"port": 79}, "net.port": 79, "net.mask.bits": None}
+    assert found.earlier == {path: at_last_success[path] for path in seen if path in at_last_success}
 
 
 def test_explanation_of_a_run_has_the_inputs_of_what_has_begun_as_far_as_results_are_shown() -> None:

@@ -124,12 +124,14 @@ class PlansApi:
         "GET",
         f"{_RUN}/data/{{node}}",
         _VIEWER,
-        "The data of a node as the conditions of a run saw it",
+        "The data of a node as the conditions of a run saw it; with a task also that of its last success before, if they compared with it",
         dict[str, Any],
+        query=("task",),
         errors=(*_NOT_FOUND, issues.NO_DATA),
     )
     async def show_data(self, call: Call) -> dict[str, Any]:
-        return await self._plans.reading.data(call.path["run"], call.path["node"], call.environments)
+        task = call.query.get("task", "")
+        return await self._plans.reading.data(call.path["run"], call.path["node"], call.environments, task)
 
     @route(
         "GET",

@@ -1,7 +1,8 @@
 """`precast plan explain`: why a task is where it is, and what bounds it."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -28,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     instances = seen.list_instances()
     has_seen = any(find_paths(task) for task in seen.local.plan.tasks if task.id == args.task)
     nodes = [instance.node for instance in instances if has_seen and instance.task == args.task]
-    data = {node: seen.read_data(node) for node in nodes}
+    data = {node: seen.read_data(node, args.task) for node in nodes}
     found = explain_task(seen.local.expansion, args.task, SeenRun(instances, data, seen.parameters))
     if args.json:
         print_json(msgspec.to_builtins(found))
@@ -126,10 +127,23 @@ def _describe_run(run: NodeRun) -> Iterator[str]:
     cause = f", because of {run.cause}" if run.cause else ""
     attempt = f", attempt {run.attempt}" if run.attempt > 1 else ""
     yield f"on {run.node}: {', '.join(parts)}{cause}{attempt}"
-    for verb, values in (("saw", run.data), ("got", run.inputs)):
-        for name, value in values.items():
-            text = msgspec.json.encode(value).decode()
-            yield f"  {verb} {name}: {text if len(text) <= MOST_CHARS else text[: MOST_CHARS - 1] + '…'}"
+    for name, value in run.data.items():
+        yield f"  saw {name}: {_show(value)}{_compare(run.earlier, name, value)}"
+    for name, value in run.inputs.items():
+        yield f"  got {name}: {_show(value)}"
+
+
+def _show(value: Any) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= MOST_CHARS else text[: MOST_CHARS - 1] + "…"
+
+
+def _compare(earlier: Mapping[str, Any] | None, name: str, value: Any) -> str:
+    """The value at the last success of the task, if it was compared with that and had one."""
+    if earlier is None or name not in earlier:
+        return ""
+    before = earlier[name]
+    return ", as when it last succeeded" if before == value else f"; {_show(before)} when it last succeeded"
 
 
 def _describe_group(group: GroupLimit) -> str:

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
@@ -12,6 +13,7 @@ from precast.cli.plans.local_plan import LocalNodes, LocalPlan, open_sound_plan
 from precast.cli.plans.run_watch import PLANS
 from precast.plans.expansion import expand
 from precast.plans.model import ComputedResult, Plan, PlanNode
+from precast.plans.views.seen_values import SeenData
 from precast.wire.plans.bodies import InstanceView, PlanDocument, PlanRunView
 
 
@@ -30,12 +32,16 @@ class SeenPlan(NamedTuple):
             return []
         return self.client.list_pages(f"{PLANS}/{segment(self.run)}/instances", InstanceView, "key")
 
-    def read_data(self, node: str) -> dict[str, Any]:
-        """The data of a node as the conditions of the run saw it; empty if it had none."""
+    def read_data(self, node: str, task: str) -> SeenData:
+        """The data of a node as the condition of a task saw it in the run; empty if it had none."""
         assert self.client is not None, "only a run has data"
-        path = f"{PLANS}/{segment(self.run)}/data/{segment(node)}"
-        parts = self.client.find("GET", path, dict[str, dict[str, Any]]) or {}
-        return {**parts.get("common", {}), **parts.get("node", {})}
+        path = f"{PLANS}/{segment(self.run)}/data/{segment(node)}?task={quote(task, safe='')}"
+        found = self.client.find("GET", path, dict[str, Any]) or {}
+        return SeenData(_join(found), _join(found["earlier"]) if "earlier" in found else None)
+
+
+def _join(parts: Mapping[str, Any]) -> dict[str, Any]:
+    return {**parts.get("common", {}), **parts.get("node", {})}
 
 
 def look_at(args: argparse.Namespace) -> SeenPlan | None:

@@ -18,11 +18,18 @@ _PATH: Final = re.compile(r"\$(node|common|parameters)?((?:\.[A-Za-z_]\w*\b(?!\s
 _PARAMETERS: Final = "parameters"
 
 
+class SeenData(NamedTuple):
+    """The data of a node as a condition saw it, and that of the last success of the task, if it was compared."""
+
+    now: Mapping[str, Any] = {}
+    earlier: Mapping[str, Any] | None = None
+
+
 class SeenRun(NamedTuple):
     """What is known of a run: its tasks on nodes, the data of nodes as its conditions saw it, and the plan's parameters."""
 
     instances: Iterable[InstanceView] = ()
-    data: Mapping[str, Mapping[str, Any]] = {}
+    data: Mapping[str, SeenData] = {}
     parameters: Mapping[str, Any] = {}
 
 

@@ -23,6 +23,14 @@ class SkippedTask(msgspec.Struct, frozen=True):
     nodes: list[str]
 
 
+class ComparedData(msgspec.Struct, frozen=True):
+    """Nodes on which expressions of a task compared with data of an earlier run, by its digest. It may have been deleted since."""
+
+    task: int
+    data: str
+    nodes: list[str]
+
+
 class GateNeed(msgspec.Struct, frozen=True):
     """A task that has to end before a person is asked about another: on all of its nodes, or on one."""
 
@@ -46,6 +54,7 @@ class PinnedPlan(msgspec.Struct, frozen=True):
     gates: dict[int, list[GateNeed]] = {}  # by the number of a task with an approval
     computed: list[ComputedResult] = []  # the dependencies that expressions of the plan have given
     given: dict[str, Any] = {}  # the parameters that are no defaults
+    compared: list[ComparedData] = []
     # Of a run that repeats one task: the run that the task is of, and the inputs that it had there.
     replays: str = ""
     inputs: dict[str, Any] | None = None
@@ -56,6 +65,12 @@ class PinnedPlan(msgspec.Struct, frozen=True):
     def expand(self) -> Expansion:
         """The expansion of the plan over its nodes. It has been checked when the run was started."""
         return expand(self.plan, self.nodes, self.computed)
+
+    def find_compared(self, task: str, node: str) -> str | None:
+        """The digest of the data with which the expressions of a task, by its id, compared on a node."""
+        titles = [one.id for one in self.plan.tasks]
+        rows = (row for row in self.compared if titles[row.task - 1] == task and node in row.nodes)
+        return next((row.data for row in rows), None)
 
     def find_skipped(self) -> Mapping[InstanceKey, str]:
         """The reason by instance, of those that do not run."""

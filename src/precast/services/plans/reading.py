@@ -52,10 +52,15 @@ class PlanReading:
         _, row, pinned = await self._database.read(self.find, run, environments)
         return view_document(row.digest, pinned)
 
-    async def data(self, run: str, node: str, environments: Sequence[str] = ()) -> dict[str, Any]:
-        """The data of a node as the conditions of a run saw it. Raises NotFoundError PLAN-115, PLAN-118."""
-        body = await self._database.read(self._read_data, run, node, environments)
-        return msgspec.json.decode(body, type=dict[str, Any])
+    async def data(self, run: str, node: str, environments: Sequence[str] = (), task: str = "") -> dict[str, Any]:
+        """The data of a node as the conditions of a run saw it: what is its own, and what all nodes have in common.
+
+        With a task, `earlier` is that of its last success before, as far as it was compared and is still stored. Raises NotFoundError
+        PLAN-115, PLAN-118.
+        """
+        body, earlier = await self._database.read(self._read_data, run, node, environments, task)
+        data = msgspec.json.decode(body, type=dict[str, Any])
+        return data if earlier is None else {**data, "earlier": msgspec.json.decode(earlier)}
 
     async def instances(
         self, run: str, after: str, environments: Sequence[str] = (), *, with_output: bool = False
@@ -145,13 +150,16 @@ class PlanReading:
         last = page[-1][0] if is_truncated and page else job.changes
         return PlanChanges(view, [change for _, change in page], max(after, last))
 
-    def _read_data(self, run: str, node: str, environments: Sequence[str]) -> Transaction[bytes]:
-        yield from self.find(run, environments)
+    def _read_data(
+        self, run: str, node: str, environments: Sequence[str], task: str
+    ) -> Transaction[tuple[bytes, bytes | None]]:
+        _, _, pinned = yield from self.find(run, environments)
         digest = (yield from self._runs.find_data(run)).get(node)
         body = None if digest is None else (yield from self._runs.read_data(digest))
         if body is None:
             raise issues.NO_DATA.error(run=run, node=node[:80])
-        return body
+        compared = pinned.find_compared(task, node)
+        return body, None if compared is None else (yield from self._runs.read_data(compared))
 
 
 def _find_pause_s(job: JobRow, after: int, left_s: float) -> float:

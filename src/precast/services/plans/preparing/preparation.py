@@ -5,6 +5,7 @@ catalogs of entry points, which the compiler service compiles ahead.
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from precast.services.approvals.approvals import Participant
 from precast.services.jobs import issues as job_issues
 from precast.services.jobs.node_environments import require_environments
 from precast.services.plans import issues
-from precast.services.plans.pinned import PinnedPlan, SkippedTask
+from precast.services.plans.pinned import ComparedData, PinnedPlan, SkippedTask
 from precast.services.plans.preparing.catalogs import CatalogPins
 from precast.services.plans.preparing.messages import EarlierPlan, PlanningAnswer, PlanningRequest
 from precast.services.plans.preparing.node_data import NodesOfPlan, PlanNodes
@@ -183,6 +184,7 @@ class PlanPreparation:
             pins.catalogs,
             answer.gates,
             given=answer.given,
+            compared=_list_compared(evaluated.earlier),
         )
         check = PlanCheck(
             plan.name,
@@ -214,6 +216,13 @@ def _leave_out_collections(
         if plan.tasks[group.task - 1].collects_for and group.task in running - wanted
     ]
     return evaluated._replace(skipped=[*evaluated.skipped, *idle])
+
+
+def _list_compared(earlier: Mapping[InstanceKey, str]) -> list[ComparedData]:
+    nodes: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for key, digest in earlier.items():
+        nodes[key.task, digest].append(key.node)
+    return [ComparedData(task, digest, names) for (task, digest), names in nodes.items()]
 
 
 def _encode_all(found: NodesOfPlan) -> dict[str, bytes]:

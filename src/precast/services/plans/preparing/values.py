@@ -32,11 +32,15 @@ TaskValues = Mapping[Place, Any]
 
 
 class EvaluatedPlan(NamedTuple):
-    """The tasks on nodes whose conditions are false, the values of expressions by task and node, and what is wrong."""
+    """The tasks on nodes whose conditions are false, the values of expressions by task and node, and what is wrong.
+
+    `earlier` are the digests of the data with which it was compared, by task and node.
+    """
 
     skipped: list[SkippedTask]
     values: Mapping[tuple[int, str], TaskValues]
     errors: list[PlanProblem]
+    earlier: Mapping[InstanceKey, str] = {}
 
 
 class _Asked(NamedTuple):
@@ -117,7 +121,8 @@ class ValueEvaluation:
         wanted = [InstanceKey(task, node) for task, nodes in placed for node in nodes]
         wanted = [key for key in wanted if key not in left_out]
         earlier = EarlierData(*await self._read_old(plan, environment, wanted))
-        return await evaluate_values(self._evaluation, plan, wanted, found, parameters, earlier)
+        evaluated = await evaluate_values(self._evaluation, plan, wanted, found, parameters, earlier)
+        return evaluated._replace(earlier=earlier.names)
 
     async def compute_dependencies(
         self, plan: Plan, found: NodesOfPlan, parameters: Mapping[str, Any]

@@ -29,7 +29,7 @@ async def fill(database: Database) -> None:
 
     def insert() -> Transaction[None]:
         job = dict.fromkeys(tables["job"].columns, 0)
-        texts = {"kind": "plan", "body": b"{}", "made_by": "ann", "state": "going"}
+        texts = {"kind": "plan", "work": "", "body": b"{}", "made_by": "ann", "state": "going"}
         none = dict.fromkeys(("environment", "action", "stopped_by", "ended_at", "owner"))
         yield tables["job"].insert(list(job)).many({**job, **texts, **none, "id": name} for name in jobs)
         content = tables["task_content"]

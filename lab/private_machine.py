@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lab.server_process import PRECAST
@@ -32,16 +32,29 @@ class PrivateMachine:
         return self.run(PRECAST, *words)
 
     def run(self, *argv: str) -> "subprocess.CompletedProcess[str]":
-        # The working directories of tests are below /tmp, which stays; only the agent's state is replaced.
-        script = (
-            "mount -t tmpfs -o mode=755 none /var/lib && mkdir /var/lib/precast"
-            f" && mount --bind {shlex.quote(str(self.state))} /var/lib/precast && exec {shlex.join(argv)}"
-        )
         return subprocess.run(
-            ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", script],
+            ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", self._script(argv)],
             env=dict(self.environment),
             capture_output=True,
             text=True,
             timeout=120,
             check=False,
+        )
+
+    def start(self, log: Path, *argv: str) -> "subprocess.Popen[bytes]":
+        """Start a command there, which writes to a log; the caller ends it."""
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", self._script(argv)],
+                env=dict(self.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+
+    def _script(self, argv: Sequence[str]) -> str:
+        # The working directories of tests are below /tmp, which stays; only the agent's state is replaced.
+        return (
+            "mount -t tmpfs -o mode=755 none /var/lib && mkdir /var/lib/precast"
+            f" && mount --bind {shlex.quote(str(self.state))} /var/lib/precast && exec {shlex.join(argv)}"
         )

@@ -6,6 +6,7 @@ nothing on the node, so they may be done early, twice or in vain; and applying a
 a run that was killed anywhere. One thread at a time uses a handler, but several handlers run in parallel; they share only `ManagedNode`.
 """
 
+import functools
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar, NamedTuple, Protocol, TypeVar
 
@@ -120,6 +121,9 @@ class ManagedNode(Protocol):
     def resources(self, type_name: str) -> Sequence["DesiredResource"]:
         """All resources of a type in this catalog whose values are known, for handlers that collect other resources."""
 
+    def past_secrets(self, ref: str) -> frozenset[str]:
+        """The names that were secret when a run last applied this resource: what is on the machine may still have those values."""
+
     def promised(self, key: str, default: Any = None) -> Any:
         """The value that this node has promised under a key."""
 
@@ -161,9 +165,14 @@ class Handler:
         """The properties whose values are neither shown nor stored."""
         return self.resource.secrets | self.always_secret
 
+    @functools.cached_property
+    def hidden_properties(self) -> frozenset[str]:
+        """The properties whose values and differences are not shown: also those that were secret in the catalog applied last."""
+        return self.secret_properties | self.node.past_secrets(self.resource.ref)
+
     def redact(self, change: Change) -> Change:
         """The change as it is reported: a property that is secret shows no values, also if the handler did not think of that."""
-        if change.is_sensitive or change.property not in self.secret_properties:
+        if change.is_sensitive or change.property not in self.hidden_properties:
             return change
         return Change(change.property, REDACTED, REDACTED, f"changed {REDACTED} to {REDACTED}", is_sensitive=True)
 

@@ -261,7 +261,7 @@ class File(Handler):
             def make_room() -> None:
                 for text in backups.back_up(self.node, spec.backup, directory, name, spec.path):
                     # A line may name the digest of the content, by which a short secret can be guessed.
-                    self.log("info", "backed up" if spec.is_secret else text)
+                    self.log("info", text if self.hidden_properties.isdisjoint(("content", "source")) else "backed up")
                 if kind == "absent" or _is_directory(directory, name):
                     atomic_writes.remove(directory, name)
 

@@ -76,7 +76,7 @@ class FileLine(Handler):
         desired = "absent" if self._is_absent else "present"
         if state["ensure"] == desired:
             return ()
-        is_secret = bool(self.resource.secrets)
+        is_secret = bool(self.hidden_properties)
         message = "removed" if self._is_absent else "created"
         return (Change("ensure", state["ensure"], desired, message, None if is_secret else self._diff(), is_secret),)
 

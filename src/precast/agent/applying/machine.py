@@ -98,6 +98,9 @@ class Machine:
             raise issues.NO_CONTENT.error(digest=digest)
         return self._contents(digest)
 
+    def past_secrets(self, ref: str) -> frozenset[str]:
+        return self._memory.past_secrets(ref)
+
     def promised(self, key: str, default: Any = None) -> Any:
         return self._memory.promises.get(key, default)
 

@@ -17,6 +17,8 @@ from precast.base.clock import from_optional_micros, to_micros
 
 # Longer texts are stored as a digest.
 MAX_CHARS = 200
+# Beside the properties of a state: the names that were secret.
+_HIDDEN_NAMES = "(secret)"
 
 
 class ResourceMemory:
@@ -46,6 +48,13 @@ class ResourceMemory:
         """The state of a resource after the last run; empty if it was never applied."""
         data = self._states.get(ref)
         return msgspec.json.decode(data) if data is not None else {}
+
+    def past_secrets(self, ref: str) -> frozenset[str]:
+        """The names that were secret in a resource when it was applied last."""
+        data = self._states.get(ref)
+        if data is None or _HIDDEN_NAMES.encode() not in data:
+            return frozenset()
+        return frozenset(msgspec.json.decode(data).get(_HIDDEN_NAMES, ()))
 
     def is_same(self, remembered: Any, value: Any) -> bool:
         """Whether a remembered value, which may be a digest, is this value."""
@@ -90,7 +99,8 @@ class ResourceMemory:
                 )
 
     def _shorten_state(self, state: Mapping[str, Any], secrets: Collection[str]) -> dict[str, Any]:
-        return {name: self._shorten(value, name in secrets) for name, value in state.items()}
+        stored = {name: self._shorten(value, name in secrets) for name, value in state.items()}
+        return stored | {_HIDDEN_NAMES: sorted(secrets)} if secrets else stored
 
     def _shorten(self, value: Any, is_secret: bool) -> Any:
         """A value as it is stored: itself, or a digest."""

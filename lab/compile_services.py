@@ -131,7 +131,7 @@ class CompileServices:
         skeletons = self.skeletons = Skeletons(self.catalogs.documents)
         self.previews = ReleasePreviews(database, self.catalogs, self.environments, self.traces, targets, skeletons)
         pointers = ReleasePointers(DocumentSigner(), database.clock)
-        self.downloads = CatalogDownloads(database, self.catalogs, self.blobs, skeletons, pointers)
+        self.downloads = CatalogDownloads(database, self.catalogs, self.blobs, skeletons, pointers, self.secret_values)
         self.entries = EntryPoints(database, self.catalogs, self.traces, self.fleet, self.environments, self.work)
         self._number = 0
 

@@ -7,6 +7,7 @@ from precast.api.catalogs.releases import ReleasesApi
 from precast.api.query import QueriesApi
 from precast.app.exports import build_export_publisher
 from precast.app.jobs import build_approved_actions
+from precast.app.secrets import build_secret_values
 from precast.app.server_facts import read_server_facts
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import build_audit_log, build_target_service
@@ -33,6 +34,7 @@ from precast.services.query.queries import QueryService
 from precast.services.query.report_search import ReportSearch
 from precast.services.query.resource_indexer import ResourceIndexer
 from precast.services.query.resource_search import ResourceSearch
+from precast.services.secrets.keyring import Keyring
 from precast.services.traces.versions import Versions
 from precast.services.work_kinds import DECIDE
 from precast.store.approvals.approvals import Approvals
@@ -49,11 +51,14 @@ from precast.store.reports.views import ReportReader
 from precast.store.traces import Traces
 
 
-def build_catalogs_api(database: Database, settings: ServerSettings, signer: SignerClient) -> CatalogsApi:
+def build_catalogs_api(
+    database: Database, settings: ServerSettings, signer: SignerClient, keyring: Keyring
+) -> CatalogsApi:
     catalogs, blobs, traces = Catalogs(database), Blobs(database), Traces(database)
     audit, targets, fleet = build_audit_log(database), build_target_service(database), Fleet(database)
     skeletons = Skeletons(catalogs.documents)
-    downloads = CatalogDownloads(database, catalogs, blobs, skeletons, ReleasePointers(signer, database.clock))
+    pointers, secrets = ReleasePointers(signer, database.clock), build_secret_values(database, keyring)
+    downloads = CatalogDownloads(database, catalogs, blobs, skeletons, pointers, secrets)
     work, environments = WorkQueue(database, [DECIDE]), Environments(database)
     previews = ReleasePreviews(database, catalogs, environments, traces, targets, skeletons)
     views = CatalogViews(database, catalogs, traces, environments)

@@ -130,7 +130,7 @@ async def serve(settings: ServerSettings, worker: Worker | None, started: Callab
         guard = build_clock_guard(database, settings)
         await guard.check()  # before anything is stored or deleted: a clock that is wrong from the start says so
         keyring = build_keyring(database, settings)
-        front = await _front(database, settings, worker, server_id, front_resources, guard)
+        front = await _front(database, settings, worker, server_id, front_resources, guard, keyring)
         await keyring.open()
         wanted_address = worker.address if worker is not None and worker.address is not None else settings.listen
         address = None if front is None else await front.listen(wanted_address)
@@ -157,6 +157,7 @@ async def _front(
     server_id: str,
     resources: AsyncExitStack,
     guard: "ClockGuard",
+    keyring: "Keyring",
 ) -> "ApiRole | None":
     """The role api with its signer. Closing `resources` ends the signer that was started for it."""
     if API not in settings.roles:
@@ -171,7 +172,7 @@ async def _front(
     signer = await resources.enter_async_context(opened_signer(settings, worker, background))
     await verify_site(database, signer.current)
     tls = await ServerTls.create(signer, certified_hosts(settings.names), database.clock)
-    role = ApiRole(database, settings, worker, server_id, signer, tls, guard)
+    role = ApiRole(database, settings, worker, server_id, signer, tls, guard, keyring)
     role.background += background
     return role
 

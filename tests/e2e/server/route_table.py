@@ -33,6 +33,7 @@ GET     /v1/catalog                                       node      -
 GET     /v1/policy                                        node      -
 GET     /v1/content/{digest}                              node      -
 GET     /v1/entries/{digest}                              node      -
+POST    /v1/secrets                                       node      -
 GET     /v1/agent/task-content/{digest}                   node      -
 PUT     /v1/agent/task-content/{digest}                   node      -
 

@@ -33,6 +33,7 @@ from precast.wire.catalogs.bodies import (
     StagedView,
 )
 from precast.wire.catalogs.release_pointer import HEADER
+from precast.wire.secrets.delivery import SecretsBody, SecretValues
 
 _NO_CATALOG = (catalog_issues.NO_CATALOG,)
 
@@ -218,6 +219,25 @@ class CatalogsApi:
         node, entry = call.caller.name, call.query.get("entry", "")
         download = await self._downloads.fetch_entry(node, entry, call.path["digest"])
         return Document(download.digest, download.body, {HEADER: download.pointer})
+
+    @route(
+        "POST",
+        "/v1/secrets",
+        NODE,
+        "Secrets of the served catalog of the calling node, or of the catalog of an entry point that it may fetch now",
+        SecretValues,
+        body=SecretsBody,
+        errors=(
+            catalog_issues.NOT_SERVED,
+            catalog_issues.NO_SECRET,
+            catalog_issues.NO_ENTRY,
+            catalog_issues.HELD_NODE,
+        ),
+    )
+    async def send_secrets(self, call: Call) -> SecretValues:
+        """Values of secrets. A secret of another catalog is not found, whether it exists or not."""
+        assert isinstance(call.caller, NodeCaller), "the route requires it"
+        return await self._downloads.open_secrets(call.caller.name, call.body)
 
     @route(
         "GET",

@@ -51,6 +51,7 @@ from precast.services.identity.rotation import RotationService
 from precast.services.identity.signer.client import SignerClient
 from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.nodes.status import ServerInfo, StatusService
+from precast.services.secrets.keyring import Keyring
 from precast.store.engine.database import Database
 from precast.store.identity.certificates import NodeCertificates
 from precast.store.identity.revocations import Revocations
@@ -74,9 +75,10 @@ class ApiRole:
         signer: SignerClient,
         tls: ServerTls,
         guard: ClockGuard,
+        keyring: Keyring,
     ) -> None:
         self._database, self._settings, self._worker, self._guard = database, settings, worker, guard
-        self._signer, self._tls = signer, tls
+        self._signer, self._tls, self._keyring = signer, tls, keyring
         self._facts, self._reports = build_fact_service(database), build_report_components(database, settings)
         self._sessions = build_session_components(database, self._facts, self._reports.service, server_id, signer)
         self._metrics = Metrics(
@@ -179,7 +181,7 @@ class ApiRole:
         routes.collect(environments.api)
         routes.collect(environments.hooks_api)
         routes.collect(build_task_content_api(database, self._settings))
-        routes.collect(build_catalogs_api(database, self._settings, self._signer))
+        routes.collect(build_catalogs_api(database, self._settings, self._signer, self._keyring))
         routes.collect(build_releases_api(database))
         routes.collect(build_approvals_api(database))
         routes.collect(build_origins_api(database))

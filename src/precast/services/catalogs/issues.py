@@ -26,6 +26,18 @@ NO_ENTRY = Issue(
     "there is no such catalog of an entry point for this node now",
     "a node can fetch one while a plan that applies it is at work on the node: see `precast plan status`",
 )
+NOT_SERVED = Issue(
+    "RELEASE-007",
+    Kind.CONFLICT,
+    "this node is served another catalog than {digest}",
+    "the agent fetches its catalog again by itself; `precast agent fetch` does it now",
+)
+NO_SECRET = Issue(
+    "RELEASE-008",
+    Kind.NOT_FOUND,
+    "one of these secrets is not in the catalog of this node",
+    "a node gets only the secrets that its catalog names; `precast agent fetch` fetches the catalog with them",
+)
 NO_SUCH_RELEASE = Issue(
     "RELEASE-005",
     Kind.NOT_FOUND,

@@ -1,12 +1,14 @@
-"""A server that a fetching agent meets: policy, catalog, contents and content of tasks over real TLS, signed by an authority of its own.
+"""A server that a fetching agent meets: policy, catalog, contents, secrets and content of tasks over real TLS, with its own authority.
 
 It answers what a test tells it to, so it can also be one that lies, breaks off or answers for another node.
 """
 
 import base64
+import hmac
 import http.server
 import ssl
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -17,8 +19,9 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from lab.scripted_server import ScriptedServer
-from precast.base import digests
+from precast.base import canonical, digests
 from precast.base.files import write_private
+from precast.catalog.secret_references import REFERENCE, make_reference
 from precast.services.identity.certificates import CURVE, certificate_pem, private_pem
 from precast.wire.catalogs.release_pointer import (
     HEADER,
@@ -28,6 +31,7 @@ from precast.wire.catalogs.release_pointer import (
     signed_release_bytes,
 )
 from precast.wire.plans.task_content import PATH as TASK_CONTENT
+from precast.wire.secrets.delivery import SecretsBody, SecretValue, SecretValues
 
 
 class CatalogServer:
@@ -41,6 +45,9 @@ class CatalogServer:
         self.changes: dict[str, Any] = {}
         self.contents: dict[str, bytes] = {}
         self.entries: dict[tuple[str, str], bytes] = {}
+        self.secrets: dict[str, SecretValue] = {}
+        self.values_at_once = 500
+        self.before_secrets: Callable[[SecretsBody], None] = lambda body: None  # called when values are asked for
         self.asked: list[str] = []
         self.problems: list[dict[str, Any]] = []  # the answers to the next requests for content of tasks
         self._directory = directory
@@ -85,6 +92,26 @@ class CatalogServer:
         digest = digests.of_bytes(catalog)
         self.entries[digest, entry] = catalog
         return digest
+
+    def put_secret(self, value: Any) -> dict[str, Any]:
+        """Offer the value of a secret to every catalog; returns its reference."""
+        data = canonical.encode(value)
+        salt = hmac.digest(b"a key of the environment", data, "sha256")
+        ref = make_reference(salt, data)
+        self.secrets[ref] = SecretValue(ref, salt, data)
+        return {"__ptype": REFERENCE, "__pvalue": ref}
+
+    def values(self, data: bytes) -> tuple[int, dict[str, str], bytes]:
+        """The answer to a request for values of secrets: only the first, if they are many."""
+        body = msgspec.json.decode(data, type=SecretsBody)
+        self.asked.append(f"/v1/secrets {len(body.refs)}")
+        self.before_secrets(body)
+        served = digests.of_bytes(self.catalog)
+        if body.catalog != served and (body.catalog, body.entry) not in self.entries:
+            problem = {"status": 409, "detail": "another catalog is served", "code": "RELEASE-007"}
+            return 409, {}, msgspec.json.encode(problem)
+        found = [self.secrets[ref] for ref in body.refs][: self.values_at_once]
+        return 200, {}, msgspec.json.encode(SecretValues(found))
 
     def pointer(self, entry: str = "", catalog: bytes | None = None) -> str:
         """The header with the signed pointer of the catalog, which is the released one, or that of an entry point."""
@@ -138,6 +165,9 @@ def _handler(server: CatalogServer) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self._send(*server.answer(self.path, self.headers))
+
+        def do_POST(self) -> None:
+            self._send(*server.values(self.rfile.read(int(self.headers["Content-Length"]))))
 
         def do_PUT(self) -> None:
             self._send(*server.store(self.path, self.rfile.read(int(self.headers["Content-Length"]))))

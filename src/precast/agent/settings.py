@@ -51,6 +51,14 @@ class AgentSettings(Settings, frozen=True):
             read=within(read_duration, timedelta(0), timedelta(days=30)),
         ),
     ] = timedelta(minutes=30)
+    keep_secrets: Annotated[
+        timedelta,
+        Setting(
+            "how long runs use the secrets of a catalog that no server has confirmed; at least twice fetch_interval",
+            "TIME",
+            read=within(read_duration, timedelta(minutes=1), timedelta(days=3650)),
+        ),
+    ] = timedelta(days=30)
     noop: Annotated[
         bool, Setting("runs are no-op, unless a person on the node starts one with --enforce", flag="-")
     ] = False

@@ -164,7 +164,7 @@ def test_node_fetches_what_its_job_has_pinned_and_nothing_else(fleet: Fleet) -> 
     fleet.write(begin)
     root = fleet.site.directory / "nodes" / "web1"
     assert fleet.fetch("web1", version)
-    assert b"on web1" in read_entry_catalog(root, ENTRY, version)
+    assert b"on web1" in read_entry_catalog(root, ENTRY, version)[0]
     assert [path.read_text() for path in (root / CONTENT).iterdir()] == ["only for those who may\n"]
     with pytest.raises(NotFoundError):
         fleet.fetch("web2", version)

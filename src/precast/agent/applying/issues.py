@@ -38,11 +38,11 @@ NO_ORDER = Issue(
     "the order {order} cannot begin: no server has granted it to this node, or a run has begun it already",
     "the daemon begins each order when a server has granted it; order another run with `precast run`",
 )
-SECRET_MISSING = Issue(
+NO_SECRET = Issue(
     "APPLY-008",
     Kind.UNAVAILABLE,
-    "the value of the secret {ref} is not on this node",
-    "let the agent fetch the catalog again: `precast agent fetch`",
+    "the secret {ref} cannot be used: {reason}",
+    "have the node fetch its catalog again, with `precast agent fetch` or by connecting it to a server",
 )
 CATALOG_UNREADABLE = Issue(
     "APPLY-006", Kind.UNAVAILABLE, "the catalog {path} cannot be read: {reason}", "check its owner and mode"

@@ -22,7 +22,7 @@ from precast.agent.applying.plan import make_plan
 from precast.agent.applying.purge import add_purged
 from precast.agent.applying.reporting.tally import Tally
 from precast.agent.applying.resource_memory import ResourceMemory
-from precast.agent.applying.value_binder import CallFunction, ValueBinder
+from precast.agent.applying.value_binder import NOT_HERE, CallFunction, ValueBinder
 from precast.agent.state.status_notes import RunNote
 from precast.agent.state.store import LocalStore, put_note
 from precast.agent.state.wakeup import wake_daemon
@@ -52,6 +52,7 @@ class RunRequest(NamedTuple):
     is_chroot: bool = False
     contents: Contents | None = None
     call: CallFunction | None = None  # for Deferred values
+    no_secret: str = NOT_HERE  # why a secret that the catalog still has as a reference has no value
     known: Body | None = None  # the whole catalog, if the body is a part of it: its other resources are left alone
     holder: str = ""  # named to another run that is refused because of this one
     wait_s: float = 0.0
@@ -159,7 +160,7 @@ def _execute(
         memory,
         options,
         add_report,
-        binder=ValueBinder(memory, None if options.is_look_only else request.call),
+        binder=ValueBinder(memory, None if options.is_look_only else request.call, request.no_secret),
         on_start=_with_count(on_start, len(plan.sequence)),
     )
     with _stoppable(engine.stop):

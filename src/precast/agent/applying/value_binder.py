@@ -1,7 +1,8 @@
 """Binds values that are known only on the node, just before the resource that needs them is applied.
 
 A Deferred is a function call, which is made now. A future is the value of the promise of its key; if there is no such promise yet, the
-resource waits, which is not a failure. A reference to a secret whose value is not here fails its resource: it is never used as a value.
+resource waits, which is not a failure. A reference to a secret is still there only if its value may not be used, or is not on this node:
+then the resource fails.
 """
 
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from precast.catalog.secret_references import REFERENCE
 
 # Calls a function of the language by name; arguments and result are data as in a catalog.
 CallFunction = Callable[[str, list[Any]], Any]
+NOT_HERE = "its value is not on this node"
+_EVALUATED = frozenset(("Deferred", *unknown.FUTURES, REFERENCE, unknown.TEXT, unknown.HOLE))
 
 
 class ValueUnavailable(Exception):
@@ -29,9 +32,11 @@ class ValueUnavailable(Exception):
 class ValueBinder:
     """Binds the values of one run."""
 
-    def __init__(self, memory: ResourceMemory, call: CallFunction | None = None) -> None:
+    def __init__(self, memory: ResourceMemory, call: CallFunction | None = None, no_secret: str = NOT_HERE) -> None:
+        """`no_secret` is why a secret has no value in this run."""
         self._memory = memory
         self._call = call
+        self._no_secret = no_secret
 
     def bind(self, planned: PlannedResource, machine: Machine) -> str | None:
         """Bind all values of a resource and make its handler. Returns what the resource waits for, if a value is not known yet.
@@ -54,30 +59,46 @@ class ValueBinder:
         return None
 
     def _bind(self, data: Any) -> Any:
+        """A value of a parameter. What was made of a secret is a Sensitive, whether or not the function that made it says so."""
         if isinstance(data, list):
             return [self._bind(item) for item in data]
         if not isinstance(data, dict):
             return data
+        if data.get("__ptype") not in _EVALUATED:
+            return {key: self._bind(item) for key, item in data.items()}
+        value, is_secret = self._evaluate(data)
+        is_open = is_secret and not sensitive.is_sensitive(value)
+        return {"__ptype": sensitive.TYPE, "__pvalue": value} if is_open else value
+
+    def _evaluate(self, data: Any) -> tuple[Any, bool]:
+        """A value as a function gets it, which has unwrapped its secrets or not, and whether it was made of a secret."""
+        if isinstance(data, list):
+            items = [self._evaluate(item) for item in data]
+            return [value for value, _ in items], any(is_secret for _, is_secret in items)
+        if not isinstance(data, dict):
+            return data, False
         kind = data.get("__ptype")
         if kind == "Deferred":
-            return self._call_deferred(data["name"], self._bind(data.get("arguments") or []))
+            return self._call_deferred(data["name"], data.get("arguments") or [])
         if kind in unknown.FUTURES:
-            return self._read_promise(kind, data["__pvalue"])
+            return self._read_promise(kind, data["__pvalue"]), False
         if kind == REFERENCE:
-            raise issues.SECRET_MISSING.error(ref=data["__pvalue"])
+            raise issues.NO_SECRET.error(ref=str(data.get("__pvalue"))[:12], reason=self._no_secret)
         if kind == unknown.TEXT:
-            return self._join(data["__pvalue"])
+            parts, is_secret = self._evaluate(data["__pvalue"])
+            return "".join(_text(values.plain(part)) for part in parts), is_secret
         if kind == unknown.HOLE:
             raise ValueUnavailable(f"it needs the fact {'.'.join(map(str, data['__pvalue']))}")
-        return {key: self._bind(item) for key, item in data.items()}
+        entries = {key: self._evaluate(item) for key, item in data.items()}
+        is_secret = kind == sensitive.TYPE or any(is_secret for _, is_secret in entries.values())
+        return {key: value for key, (value, _) in entries.items()}, is_secret
 
-    def _call_deferred(self, name: str, arguments: list[Any]) -> Any:
+    def _call_deferred(self, name: str, arguments: list[Any]) -> tuple[Any, bool]:
+        given, is_secret = self._evaluate(arguments)
         if self._call is None:
             raise ValueUnavailable(f"it needs the function {name}, which this run does not call")
-        result = self._bind(self._call(name, arguments))
-        # What a function makes of a secret is secret, whether or not the function says so.
-        is_plain = sensitive.is_sensitive(arguments) and not sensitive.is_sensitive(result)
-        return {"__ptype": sensitive.TYPE, "__pvalue": result} if is_plain else result
+        result, has_secret = self._evaluate(self._call(name, given))
+        return result, is_secret or has_secret
 
     def _read_promise(self, kind: str, key: str) -> Any:
         promises = self._memory.promises
@@ -86,11 +107,6 @@ class ValueBinder:
         if key not in promises:
             raise ValueUnavailable(f"it needs the future {key}")
         return promises[key]
-
-    def _join(self, parts: list[Any]) -> Any:
-        bound = [self._bind(part) for part in parts]
-        text = "".join(_text(values.plain(part)) for part in bound)
-        return {"__ptype": sensitive.TYPE, "__pvalue": text} if sensitive.is_sensitive(bound) else text
 
 
 def _text(value: Any) -> str:

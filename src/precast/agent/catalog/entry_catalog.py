@@ -2,14 +2,13 @@
 
 The order of a task names the entry point and the version of its catalog. Nothing of that catalog is used unless an authority that this
 node trusts has signed it for this node and this entry point: when it is fetched, and again when it is read. A catalog is cached after the
-contents that it names, so a cached one is complete. It is never taken for the released catalog, whose fetch deletes nothing here.
+contents and the values of secrets that it names, so a cached one is complete. The values are in the directory of the catalog, and are
+deleted with it. It is never taken for the released catalog, whose fetch deletes nothing here.
 """
 
-import contextlib
-import fcntl
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
@@ -18,7 +17,10 @@ import msgspec
 
 from precast.agent import issues
 from precast.agent.catalog import release_check
+from precast.agent.catalog.cache_lock import cache_locked
+from precast.agent.catalog.cached_secrets import Values, add_values, keep_only, read_values
 from precast.agent.catalog.content_download import download_contents
+from precast.agent.catalog.secrets_download import download_values
 from precast.agent.network.http_client import HttpClient
 from precast.agent.state import paths
 from precast.agent.state.life import same_life
@@ -27,13 +29,13 @@ from precast.base.errors import PrecastError
 from precast.base.files import make_private_directory, write_private
 from precast.catalog.body import PLUGIN_SCHEME
 from precast.catalog.document import unseal
+from precast.catalog.secret_values import find_references
 from precast.wire.catalogs.release_pointer import HEADER, SignedRelease
 
 DIRECTORY = paths.STATE / paths.ENTRIES
 CONTENT = DIRECTORY / paths.CONTENT
 # A catalog that no task has read for this time is deleted, with the contents that only it names.
 KEPT = timedelta(days=7)
-_LOCK = "lock"
 
 
 def fetch_entry_catalog(
@@ -46,7 +48,7 @@ def fetch_entry_catalog(
     """
     if not digests.is_digest(version):
         raise issues.NOT_AS_NAMED.error(what="a catalog", digest=version[:80])
-    with _locked(root):
+    with cache_locked(root / DIRECTORY):
         if is_cached(root, entry, version):
             return False
         for url in urls[:-1]:
@@ -62,8 +64,15 @@ def fetch_entry_catalog(
     return True
 
 
-def read_entry_catalog(root: Path, entry: str, version: str) -> bytes:
-    """Read a cached catalog of an entry point and verify it. Its contents are in `CONTENT`, named by their digests.
+def delete_old_entries(root: Path, now: datetime) -> None:
+    """Delete the catalogs that no task has read for long, with the values of their secrets and the contents that only they name."""
+    if (root / DIRECTORY).is_dir():
+        with cache_locked(root / DIRECTORY):
+            _delete_old(root, now)
+
+
+def read_entry_catalog(root: Path, entry: str, version: str) -> tuple[bytes, Values]:
+    """Read a cached catalog of an entry point, verify it, and read the values of its secrets. Its contents are in `CONTENT`.
 
     Raises NotFoundError AGENT-024 if it is not cached, DeniedError AGENT-019 if it is refused.
     """
@@ -79,16 +88,16 @@ def read_entry_catalog(root: Path, entry: str, version: str) -> bytes:
         _verify(root, msgspec.json.decode(signed, type=SignedRelease), entry, version, catalog)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise issues.RELEASE_REFUSED.error(reason=f"{directory / paths.RELEASE} cannot be read") from None
-    return catalog
+    return catalog, read_values(directory)
 
 
 def is_cached(root: Path, entry: str, version: str) -> bool:
     """Whether a version of the catalog of an entry point is cached and valid, so that no server need be asked for it."""
     try:
-        read_entry_catalog(root, entry, version)
+        catalog, values = read_entry_catalog(root, entry, version)
     except PrecastError:
         return False
-    return True
+    return _named_secrets(catalog) <= values.keys()
 
 
 def _fetch(root: Path, url: str, client: HttpClient, entry: str, version: str, life: str) -> None:
@@ -99,10 +108,14 @@ def _fetch(root: Path, url: str, client: HttpClient, entry: str, version: str, l
     _verify(root, signed, entry, version, response.body)
     download_contents(root / CONTENT, list(_named_contents(response.body)), url, client)
     directory = _directory(root, entry, version)
+    refs = _named_secrets(response.body)
+    values = download_values(refs, read_values(directory), url, client, version, entry)
     with same_life(root, life):
         make_private_directory(directory)
+        add_values(directory, values.values())
         write_private(directory / paths.RELEASE, msgspec.json.encode(signed))
         write_private(directory / paths.CATALOG, response.body)
+        keep_only(directory, refs)
 
 
 def _verify(root: Path, signed: SignedRelease, entry: str, version: str, catalog: bytes) -> None:
@@ -119,26 +132,13 @@ def _named_contents(catalog: bytes) -> set[str]:
     return {digest for name, digest in content.items() if not name.startswith(PLUGIN_SCHEME)}
 
 
+def _named_secrets(catalog: bytes) -> frozenset[str]:
+    return find_references(unseal(catalog, "the catalog of an entry point").body)
+
+
 def _directory(root: Path, entry: str, version: str) -> Path:
     """The directory of a catalog. Two entry points may have the same catalog, each with its own pointer."""
     return root / DIRECTORY / digests.of_value([entry, version])
-
-
-@contextlib.contextmanager
-def _locked(root: Path) -> Iterator[None]:
-    """Hold the lock of the cache inside the block: a fetch must not delete what another one is about to use."""
-    path = root / DIRECTORY / _LOCK
-    try:
-        make_private_directory(path.parent)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise issues.CANNOT_KEEP.error(path=path, reason=error.strerror) from None
-    try:
-        # The holder asks a server. A task that waits here has a deadline, and the kernel releases the lock of a process that ends.
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _delete_old(root: Path, now: datetime) -> None:

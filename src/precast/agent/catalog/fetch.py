@@ -1,9 +1,10 @@
-"""Fetches what was released to this node: its policy, its catalog, and every content that the catalog names.
+"""Fetches what was released to this node: its policy, its catalog, and every content and secret value that the catalog names.
 
 A process without privileges talks to the server (`network`); this one is root, and verifies what that one hands over: nothing of a
 catalog is used before its release pointer was verified. The catalog is written last, after everything it needs was checked and cached,
 so the cached catalog is always complete: a node that is cut off in the middle applies the one it had. If the node has the current
-catalog, the server answers 304 Not Modified, and contents that are cached are not downloaded again.
+catalog, the server answers 304 Not Modified, and what is cached is not downloaded again. Values of secrets are given only for the catalog
+that is served: if another one is released in the middle of a fetch, the fetch starts again.
 """
 
 from collections.abc import Sequence
@@ -14,11 +15,14 @@ from typing import NamedTuple
 import msgspec
 
 from precast.agent import issues
-from precast.agent.catalog import plugins
+from precast.agent.catalog import cached_secrets, plugins
+from precast.agent.catalog.cache_lock import cache_locked
 from precast.agent.catalog.cached_catalog import catalog_path
 from precast.agent.catalog.cached_policy import read_policy
 from precast.agent.catalog.cached_release import applied_sequence, next_release_path, release_path
 from precast.agent.catalog.content_download import download_contents
+from precast.agent.catalog.entry_catalog import delete_old_entries
+from precast.agent.catalog.secrets_download import download_values
 from precast.agent.network.http_client import HttpClient
 from precast.agent.state import paths
 from precast.agent.state.life import same_life
@@ -27,7 +31,9 @@ from precast.agent.state.store import LocalStore
 from precast.base import digests, https
 from precast.base.errors import PrecastError
 from precast.base.files import write_private
+from precast.catalog.body import Body
 from precast.catalog.document import unseal
+from precast.catalog.secret_values import find_references
 from precast.wire.catalogs.release_pointer import HEADER
 from precast.wire.nodes.policy import Policy, SignedPolicy
 
@@ -36,6 +42,11 @@ _NOT_MODIFIED = 304
 _NOT_FOUND = 404
 # The error code of a server that has released nothing to this node.
 NOTHING_RELEASED = "RELEASE-001"
+# The error code of a server that has released another catalog since this one was fetched.
+RELEASED_ANOTHER = "RELEASE-007"
+# How often a fetch starts again for that reason. More releases than that at once are left to the next fetch.
+RESTARTS = 4
+_LOCK = "fetch.lock"
 
 
 class FetchResult(NamedTuple):
@@ -78,6 +89,7 @@ def _fetch_and_note(root: Path, url: str, client: HttpClient, store: LocalStore)
         raise
     origin = (fetched.environment, fetched.version, fetched.release)
     store.write_note(FetchNote(fetched.digest, *origin, serial, checked_at=store.clock.now()))
+    delete_old_entries(root, store.clock.now())
     return fetched
 
 
@@ -144,6 +156,17 @@ def fetch(root: Path, url: str, client: HttpClient, applied: int = 0, life: str 
     nothing was released), DeniedError AGENT-017 if something does not have its digest, AGENT-019 if the release pointer is refused; then
     the cached catalog stays.
     """
+    with cache_locked(root / paths.STATE, _LOCK):
+        for _ in range(RESTARTS):
+            try:
+                return _fetch_once(root, url, client, applied, life)
+            except PrecastError as error:
+                if error.code != RELEASED_ANOTHER:
+                    raise
+        return _fetch_once(root, url, client, applied, life)
+
+
+def _fetch_once(root: Path, url: str, client: HttpClient, applied: int, life: str) -> FetchResult:
     from precast.agent.catalog import release_check
 
     path = catalog_path(root)
@@ -158,32 +181,31 @@ def fetch(root: Path, url: str, client: HttpClient, applied: int = 0, life: str 
     catalog = response.body if is_new else cached
     release_check.check_digest(pointer, catalog)
     release_check.check_sequence(pointer, applied)
-    count = _cache_contents(root, url, client, catalog) if is_new else 0
+    body = unseal(catalog, "the catalog of this node").body
+    refs = find_references(body)
+    # Also if the catalog is known: a value may have been lost.
+    values = download_values(refs, cached_secrets.read_values(path.parent), url, client, pointer.digest)
+    count = download_contents(root / CONTENT, list(body.content.values()), url, client) if is_new else 0
     with same_life(root, life):
-        written = _write_plugins(root, catalog) if is_new else []
+        written = _write_plugins(root, body) if is_new else []
         write_private(next_release_path(root), msgspec.json.encode(signed))
+        cached_secrets.add_values(path.parent, values.values())
         if is_new:
             write_private(path, catalog)
-            _delete_others(root / CONTENT, set(unseal(catalog, "the catalog of this node").body.content.values()))
+            _delete_others(root / CONTENT, set(body.content.values()))
         next_release_path(root).replace(release_path(root))
+        cached_secrets.keep_only(path.parent, refs)
     origin = (pointer.environment, pointer.version, pointer.release)
     return FetchResult(pointer.digest, is_new, count, tuple(written), *origin)
 
 
-def _cache_contents(root: Path, url: str, client: HttpClient, catalog: bytes) -> int:
-    """Download the contents that a catalog names. Returns how many were downloaded."""
-    content = unseal(catalog, "the catalog of this node").body.content
-    return download_contents(root / CONTENT, list(content.values()), url, client)
-
-
-def _write_plugins(root: Path, catalog: bytes) -> list[str]:
+def _write_plugins(root: Path, body: Body) -> list[str]:
     """Write the plug-ins of a catalog whose contents are cached. Returns the names of those that are new or changed."""
-    content = unseal(catalog, "the catalog of this node").body.content
 
     def read(content_digest: digests.Digest) -> bytes:
         return (root / CONTENT / content_digest).read_bytes()
 
-    named = {name: digests.Digest(content_digest) for name, content_digest in content.items()}
+    named = {name: digests.Digest(content_digest) for name, content_digest in body.content.items()}
     return plugins.write_plugins(root / plugins.DIRECTORY.lstrip("/"), named, read)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from precast.agent.applying.run import RunRequest, state_root
 from precast.agent.catalog.cached_release import AppliedRelease, applied_sequence
+from precast.agent.catalog.filled_catalog import why_withheld
 from precast.agent.catalog.staleness import Staleness, read_staleness
 from precast.agent.identity.credentials import Credentials
 from precast.agent.settings import AgentSettings
@@ -38,6 +39,15 @@ def check_release(root: Path, catalog: bytes, life: str | None) -> "ReleasePoint
     store = LocalStore.open(state_root(root), lambda: os.urandom(16).hex(), life=life)
     try:
         return check_cached_catalog(root, catalog, applied_sequence(store))
+    finally:
+        store.close()
+
+
+def find_withheld(root: Path, life: str | None, settings: AgentSettings) -> str:
+    """Why a run may not use the secrets of the released catalog now; empty if it may."""
+    store = LocalStore.open(state_root(root), lambda: os.urandom(16).hex(), life=life)
+    try:
+        return why_withheld(store, settings)
     finally:
         store.close()
 

@@ -10,10 +10,12 @@ CATALOG = "catalog.json"
 POLICY = "policy.json"
 RELEASE = "release.json"
 NEXT_RELEASE = "next-release.json"
+SECRETS = "secrets.json"
+NEXT_SECRETS = "next-secrets.json"
 CONTENT = "content"
 ENTRIES = "entries"
 TASK_CONTENT = "task-content"
-CACHED = (POLICY, NEXT_RELEASE, RELEASE, CATALOG, CONTENT, ENTRIES, TASK_CONTENT)
+CACHED = (POLICY, NEXT_RELEASE, RELEASE, CATALOG, SECRETS, NEXT_SECRETS, CONTENT, ENTRIES, TASK_CONTENT)
 PLUGINS = Path("var/lib/precast/plugins")
 
 

@@ -11,12 +11,13 @@ from typing import NamedTuple
 from precast.agent import issues
 from precast.agent.applying.machine import Contents
 from precast.agent.applying.run import RunRequest
-from precast.agent.applying.value_binder import CallFunction
+from precast.agent.applying.value_binder import NOT_HERE, CallFunction
 from precast.agent.catalog.cached_catalog import catalog_path, read_catalog
 from precast.agent.catalog.cached_release import applied_sequence
 from precast.agent.catalog.entry_catalog import CONTENT as ENTRY_CONTENT
 from precast.agent.catalog.entry_catalog import fetch_entry_catalog, is_cached, read_entry_catalog
 from precast.agent.catalog.fetch import CONTENT, fetch_and_note
+from precast.agent.catalog.filled_catalog import fill, read_with_values, why_withheld
 from precast.agent.catalog.release_check import check_cached_catalog
 from precast.agent.identity.credentials import Credentials
 from precast.agent.network.http_client import HttpClient
@@ -57,6 +58,7 @@ class LoadedPart(NamedTuple):
     version: str
     contents: Contents
     pointer: ReleasePointer | None
+    no_secret: str
 
     def request(self, context: TaskContext, access: CatalogAccess) -> RunRequest:
         """The run of the part, without a report."""
@@ -69,6 +71,7 @@ class LoadedPart(NamedTuple):
             contents=self.contents,
             call=access.call,
             known=None if is_whole else self.document.body,
+            no_secret=self.no_secret,
             token=access.token,
             life=context.store.life,
         )
@@ -100,20 +103,21 @@ def load_part(context: TaskContext, work: AnyCatalogWork, versions: dict[str, st
     """
     entry = work.entry if isinstance(work, ManifestWork) else ""
     version = versions[entry]
-    pointer = None
+    pointer, withheld = None, ""
     if entry:
-        data = read_entry_catalog(context.root, entry, version)
+        data, values = read_entry_catalog(context.root, entry, version)
     else:
-        data = read_catalog(context.root)
+        data, values = read_with_values(context.root)
+        withheld = why_withheld(context.store, context.settings)
         pointer = check_cached_catalog(context.root, data, applied_sequence(context.store))
         if pointer.digest != version:
             reason = f"{pointer.digest[:12]} was released since its plan was started for the catalog {version[:12]}"
             raise issues.TASK_REFUSED.error(order=context.order, reason=reason)
-    document = unseal(data, describe_catalog(entry))
+    document = fill(unseal(data, describe_catalog(entry)), values, withheld)
     selection = _selection(work)
     part = take_part(document.body, selection, resolver(document.body))
     contents = CachedContents(context.root / (ENTRY_CONTENT if entry else CONTENT))
-    return LoadedPart(document, part, selection, version, contents, pointer)
+    return LoadedPart(document, part, selection, version, contents, pointer, withheld or NOT_HERE)
 
 
 def has_resources(part: CatalogPart) -> bool:

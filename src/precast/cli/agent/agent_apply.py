@@ -58,8 +58,8 @@ def _run(args: argparse.Namespace) -> int:
 
 def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
     from precast.agent.applying.run import state_root
-    from precast.agent.catalog.cached_catalog import read_catalog
-    from precast.agent.catalog.released_run import check_release
+    from precast.agent.catalog.filled_catalog import fill, read_with_values
+    from precast.agent.catalog.released_run import check_release, find_withheld
     from precast.agent.state.life import read_life
     from precast.base import digests
     from precast.catalog.document import unseal
@@ -70,11 +70,12 @@ def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
     args.life = read_life(state_root(args.root))
     mode = _mode(args, settings)
     args.noop, args.is_look_only = mode.is_noop, mode.is_look_only
-    data = read_bytes(args.catalog) if args.catalog is not None else read_catalog(args.root)
+    data, values = (read_bytes(args.catalog), {}) if args.catalog is not None else read_with_values(args.root)
     pointer = check_release(args.root, data, args.life) if args.catalog is None else None
-    document = unseal(data, args.catalog or "the cached catalog")
+    withheld = find_withheld(args.root, args.life, settings) if values else ""
+    document = fill(unseal(data, args.catalog or "the cached catalog"), values, withheld)
     request, name = build_request(document, args)
-    request = request._replace(life=args.life)
+    request = request._replace(life=args.life, no_secret=withheld or request.no_secret)
     if args.catalog is not None:
         return apply_and_print(request._replace(reporter=_reporter(args, settings, request, mode.refusal)), args, name)
     if args.environment is None:

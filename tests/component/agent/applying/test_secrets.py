@@ -125,6 +125,26 @@ def test_sensitive_that_is_bound_late_is_redacted(tmp_path: Path) -> None:
     assert_hidden(outcome)
 
 
+def test_function_gets_what_another_one_has_unwrapped_and_the_result_is_still_secret(tmp_path: Path) -> None:
+    def call(name: str, arguments: list[Any]) -> Any:
+        if name == "unwrap":
+            return arguments[0]["__pvalue"]
+        assert isinstance(arguments[1], str), "as Puppet's sprintf would write a Sensitive: redacted"
+        return arguments[0] % tuple(arguments[1:])
+
+    def late(name: str, *arguments: Any) -> dict[str, Any]:
+        return {"__ptype": "Deferred", "name": name, "arguments": list(arguments)}
+
+    unwrapped = late("unwrap", sensitive(SECRET))
+    text = {"__ptype": "Precast::Text", "__pvalue": ["pw=", unwrapped]}
+    for number, value in enumerate((late("sprintf", "pw=%s", unwrapped), text, late("sprintf", "%s", text))):
+        file = tmp_path / f"late{number}"
+        file.write_text("older")
+        outcome = run(tmp_path, resource("file", str(file), content=value), call=call)
+        assert file.read_text() == f"pw={SECRET}"
+        assert_hidden(outcome)
+
+
 def test_error_of_a_function_called_with_a_sensitive_does_not_show_it(tmp_path: Path) -> None:
     from precast.resources import issues
 
@@ -234,3 +254,51 @@ def test_lines_of_a_key_are_removed_from_the_report_of_another_resource(tmp_path
     )
     assert_hidden(outcome, "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC")
     assert "# all keys" in shown(outcome[0])
+
+
+# What was secret in the catalog applied last is still on the node when the next one makes it plain, or removes it.
+
+
+@pytest.mark.parametrize("kind", ["file", "removed", "file_line", "ini_setting", "host", "joined"])
+@pytest.mark.parametrize("is_noop", [True, False])
+def test_change_from_a_secret_to_plain_data_does_not_show_the_secret(tmp_path: Path, kind: str, is_noop: bool) -> None:
+    import hashlib
+
+    path = str(tmp_path / "f")
+    (tmp_path / "f").write_text("password = older\n" if kind in ("file_line", "ini_setting") else "")
+    secret = {"file": ("content",), "removed": ("content",), "file_line": ("line",), "joined": ("content",)}
+    content = f"password = {SECRET}\n"
+    plain = "password = none any more\n"
+
+    def desired(is_secret: bool) -> list[ResourceData]:
+        text = content if is_secret else plain
+        hidden = secret.get(kind, ("value",)) if is_secret else ()
+        if kind == "removed":
+            gone = {"content": text} if is_secret else {"ensure": "absent"}
+            return [resource("file", path, **gone, backup="puppet", secrets=hidden)]
+        if kind == "file_line":
+            return [resource("file_line", "x", path=path, line=text.strip(), match="^password", secrets=hidden)]
+        if kind == "ini_setting":
+            value = text.partition("= ")[2].strip()
+            return [resource("ini_setting", "x", path=path, setting="password", value=value, secrets=hidden)]
+        if kind == "host":
+            hidden = ("comment",) if is_secret else ()
+            return [resource("host", "db", ip="10.0.0.1", target=path, comment=text.strip(), secrets=hidden)]
+        if kind == "joined":
+            part = resource("concat_fragment", "p", target=path, content=text, secrets=hidden)
+            return [resource("concat_file", path, path=path, backup="puppet"), part]
+        return [resource("file", path, content=text, backup="puppet", secrets=hidden)]
+
+    run(tmp_path, *desired(is_secret=True))
+    assert SECRET in (tmp_path / "f").read_text()
+    outcome = run(tmp_path, *desired(is_secret=False), is_noop=is_noop)
+    (changed,) = [report for report in outcome[0] if report.events]
+    assert changed.status.value == ("noop" if is_noop else "changed")
+    assert_hidden(outcome)
+    for text in (content, SECRET):
+        assert hashlib.sha256(text.encode()).hexdigest() not in shown(outcome[0])
+    if not is_noop and kind != "removed":
+        # From now on the value is plain, and is shown.
+        (tmp_path / "f").write_text((tmp_path / "f").read_text().replace("none any more", "drifted"))
+        reports, _ = run(tmp_path, *desired(is_secret=False))
+        assert "[redacted]" not in shown(reports)

@@ -58,7 +58,7 @@ def cached_contents(server: CatalogServer) -> set[bytes]:
 def test_entry_catalog_is_cached_with_its_contents_and_only_root_may_read_it(server: CatalogServer) -> None:
     version = offer(server, b"one", b"two")
     assert get(server, version)
-    assert read_entry_catalog(server.root, ENTRY, version) == server.entries[version, ENTRY]
+    assert read_entry_catalog(server.root, ENTRY, version) == (server.entries[version, ENTRY], {})
     assert cached_contents(server) == {b"one", b"two"}
     modes = {
         path.stat().st_mode & 0o077 for path in [server.root / DIRECTORY, *(server.root / DIRECTORY).rglob("*.json")]

@@ -216,7 +216,7 @@ def test_reference_to_a_secret_without_its_value_fails_alone_and_is_never_used_a
     ran = run(body(resource("cell", "a", value=value), resource("cell", "b", value="1")))
     assert ran.statuses() == {"Cell[a]": "failed", "Cell[b]": "changed"}
     assert ran.world.cells == {"b": "1"}
-    assert "the secret 5ec4e7 is not on this node" in ran.messages("Cell[a]")[0]
+    assert "the secret 5ec4e7 cannot be used: its value is not on this node" in ran.messages("Cell[a]")[0]
 
 
 def test_promise_of_the_same_node_is_available_to_later_resources() -> None:

@@ -34,6 +34,12 @@ class Scrubber:
     def __bool__(self) -> bool:
         return bool(self._forms)
 
+    def narrowed(self, text: str) -> "Scrubber":
+        """A scrubber of only those secrets that occur in a text."""
+        narrow = Scrubber(())
+        narrow._forms = [form for form in self._forms if form in text]
+        return narrow
+
     def scrub(self, text: str) -> str:
         """The text without the secrets."""
         if len(self._forms) > MAX_FORMS:

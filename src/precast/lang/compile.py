@@ -94,8 +94,9 @@ def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None 
     inputs.ask(EntryPoint())  # the first question: traces of different entry points have nothing in common
     compilation = start_compilation(inputs, settings)
     try:
-        run_manifests(compilation, manifest)
-        body, source_map = finish(compilation)
+        with inputs.secrets.collecting():
+            run_manifests(compilation, manifest)
+            body, source_map = finish(compilation)
     except PrecastError as error:
         problems = tuple(map(CatalogProblem.of_error, _find_missing_facts(compilation)))
         raise CompileFailure(error, tuple(compilation.logs), problems) from None

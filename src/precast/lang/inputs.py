@@ -14,7 +14,9 @@ import msgspec
 
 from precast.base import digests
 from precast.catalog.exports import ExportedResource, decode_exports
+from precast.catalog.sensitive import texts
 from precast.lang.issues import compiler as issues
+from precast.lang.values.secret_texts import SecretTexts
 
 Step = str | int
 Path = tuple[Step, ...]
@@ -199,18 +201,27 @@ class Answers(Protocol):
 
 
 class Inputs:
-    """The language's only access to the outside: asks questions and records the trace."""
+    """The language's only access to the outside: asks questions, records the trace, and collects the secrets of the compile."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
+        self.secrets = SecretTexts()
         self._known: dict[Question, Answer] = {}
 
     def ask(self, question: Question) -> Answer:
         known = self._known
         if question in known:
             return known[question]
+        if self.secrets.unwraps:
+            self._refuse_secret(question)
         answer = known[question] = self._answers.answer(question)
         return answer
+
+    def _refuse_secret(self, question: Question) -> None:
+        """Raises LANG-790 for a question with an unwrapped secret: the trace, which is stored, has questions as they are."""
+        if any(map(self.secrets.is_in_name, texts(msgspec.to_builtins(question)))):
+            what = f"a question of the compile ({question.__struct_config__.tag})"
+            raise issues.SECRET_IN_NAME.error(what=what)
 
     def text(self, path: str) -> tuple[digests.Digest, str] | None:
         """A file of the environment as text, with its digest; None if it does not exist. Raises if it is not UTF-8."""

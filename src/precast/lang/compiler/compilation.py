@@ -28,6 +28,7 @@ from precast.lang.issues import functions as function_issues
 from precast.lang.scope import MISSING, Frame, Scope, new_frame
 from precast.lang.settings import LogLine, Settings
 from precast.lang.values.base import Hash, Unknown
+from precast.lang.values.secret_texts import render_noted
 from precast.lang.values.times import Timestamp, from_seconds
 from precast.lang.values.unknowns import STRINGS, DeferredCall, Hole, UnknownText, has_unknown, replace
 
@@ -336,11 +337,11 @@ class Compilation:
         return self.type_names.parse(text)
 
     def render_epp(self, scope: Scope, source: Source, parameters: Hash | None, *, inline: bool) -> Any:
-        return render(self, scope, source, parameters, inline)
+        return render_noted(lambda: render(self, scope, source, parameters, inline))
 
     def render_erb(self, scope: Scope, source: Source) -> Any:
         from precast.lang.ruby.erb import (
             template,  # imported late: a third of the language's code, which many manifests never need
         )
 
-        return template.render(self, scope, source)
+        return render_noted(lambda: template.render(self, scope, source))

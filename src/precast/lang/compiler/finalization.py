@@ -1,10 +1,18 @@
-"""Turns the declared resources into the catalog's body: relationships, late overrides, inherited tags and metaparameters, checks."""
+"""Turns the declared resources into the catalog's body: relationships, late overrides, inherited tags and metaparameters, checks.
+
+A parameter that contains an unwrapped secret becomes a secret one; a name that contains one is an error, because names cannot be hidden.
+"""
 
 from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from precast.base.errors import PrecastError
+from precast.base.scrubbing import Scrubber
 from precast.catalog.body import DEFINED, Body, Edge, ResourceData
+from precast.catalog.sensitive import texts
 from precast.catalog.source_map import SourceLocation, SourceMap
 from precast.lang import datatypes
 from precast.lang.compiler.pinned_files import pinned_content
@@ -14,6 +22,7 @@ from precast.lang.compiler.suggestions import did_you_mean
 from precast.lang.compiler.types.known_types import KnownTypes, is_inherited, is_metaparameter
 from precast.lang.issues import compiler as issues
 from precast.lang.values.base import Sensitive
+from precast.lang.values.secret_texts import SecretTexts
 from precast.lang.values.unknowns import has_unknown
 
 if TYPE_CHECKING:
@@ -38,8 +47,14 @@ def finish(compilation: "Compilation") -> tuple[Body, SourceMap]:
             if error.span is None:
                 error.source, error.span = resource.source, resource.span
             raise
+    resources = [_data(compilation.known_types, resource, tags[resource.ref]) for resource in included]
+    if (unwrapped := compilation.inputs.secrets.find_among(_strings(resources))) is not None:
+        resources = [
+            _hide_unwrapped(data, resource, compilation.inputs.secrets, unwrapped)
+            for data, resource in zip(resources, included, strict=True)
+        ]
     body = Body(
-        resources=tuple(_data(compilation.known_types, resource, tags[resource.ref]) for resource in included),
+        resources=tuple(resources),
         edges=tuple(Edge(*pair) for pair in catalog.edges if pair[0] in refs and pair[1] in refs),
         classes=("settings", *catalog.classes),
         tags=tuple(
@@ -160,3 +175,29 @@ def _relationship_data(value: Any) -> Any:
     if isinstance(value, tuple):
         return [parameter_data(item) for item in flatten(value) if item is not None]
     return parameter_data(value)
+
+
+def _strings(resources: Iterable[ResourceData]) -> Iterator[str]:
+    """All texts of a catalog."""
+    for resource in resources:
+        yield from (resource.title, *resource.tags)
+        yield from texts(resource.parameters)
+
+
+def _hide_unwrapped(data: ResourceData, resource: Resource, secrets: SecretTexts, unwrapped: Scrubber) -> ResourceData:
+    """The resource with each parameter that contains an unwrapped text as a secret one. Raises LANG-790 for names."""
+    metaparameters = {name: value for name, value in data.parameters.items() if is_metaparameter(name)}
+    for what, names in (("a title", (data.title,)), ("a tag", data.tags), ("a metaparameter", texts(metaparameters))):
+        if any(map(secrets.is_in_name, names)):
+            raise issues.SECRET_IN_NAME.error(
+                resource.source, resource.span, what=f"{what} of a resource of type {data.type}"
+            )
+    hidden = tuple(
+        name
+        for name, value in data.parameters.items()
+        if name not in (*data.sensitive_parameters, *metaparameters)
+        and any(unwrapped.scrub(text) != text for text in texts(value))
+    )
+    if not hidden:
+        return data
+    return msgspec.structs.replace(data, sensitive_parameters=(*data.sensitive_parameters, *hidden))

@@ -5,8 +5,9 @@ from typing import Any, NoReturn
 from precast.lang.control_flow import Break, Next, Return
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
-from precast.lang.values.base import Sensitive, Unknown
-from precast.lang.values.unknowns import DeferredCall
+from precast.lang.values.base import Hash, Sensitive, Unknown
+from precast.lang.values.secret_texts import note_unwrapped
+from precast.lang.values.unknowns import DeferredCall, is_deferred, is_late
 
 WITH = Function(
     "with", "Calls the block with the arguments, which gives the block a scope of its own.", unknowns=Unknowns.FLOW
@@ -58,11 +59,22 @@ def _call_deferred(call: Call, deferred: Any) -> Any:
 
 @UNWRAP.dispatch("Any arg, Callable &block?", pure=False)
 def _unwrap(call: Call, value: Any) -> Any:
-    if isinstance(value, Unknown):
+    if isinstance(value, Unknown) or (isinstance(value, Sensitive) and _has_late(value.unwrap())):
+        # The node unwraps it, and keeps secret what it makes of it.
         value = call.host.defer("unwrap", (value,))
     while isinstance(value, Sensitive):
         value = value.unwrap()
+        note_unwrapped(value)
     return value if call.block is None else call.block.call(value)
+
+
+def _has_late(value: Any) -> bool:
+    """Whether a value is, or contains, one that only the node will know, or a call that code has deferred."""
+    if isinstance(value, tuple):
+        return any(map(_has_late, value))
+    if isinstance(value, Hash):
+        return any(map(_has_late, value.values()))
+    return is_late(value) or is_deferred(value)
 
 
 @BREAK.dispatch("")

@@ -25,6 +25,7 @@ from precast.lang.functions.host import Block, Call, Host
 from precast.lang.functions.mismatches import mismatch_error
 from precast.lang.functions.signatures import ArgumentCheck, Signature
 from precast.lang.values.base import Unknown
+from precast.lang.values.secret_texts import note_result
 from precast.lang.values.unknowns import has_unknown, is_late
 
 Body = Callable[..., Any]
@@ -111,7 +112,10 @@ class Function:
             candidates = self._candidates(len(args))
         for accepts, body, pure in candidates:
             if accepts(args, block):
-                return body(*args) if pure else body(Call(host, scope, block, span), *args)
+                result = body(*args) if pure else body(Call(host, scope, block, span), *args)
+                if type(result) is str:
+                    note_result(args, result)
+                return result
         return self.refuse(args, block)
 
     def _candidates(self, count: int) -> tuple[tuple[ArgumentCheck, Body, bool], ...]:

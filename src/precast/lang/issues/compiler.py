@@ -487,3 +487,10 @@ TEMPLATE_PARAMETER_UNKNOWN = Issue(
     "the template has no parameter named '{name}'{guess}",
     "declare it at the top of the template: <%- | $name | -%>",
 )
+SECRET_IN_NAME = Issue(
+    "LANG-790",
+    Kind.INPUT,
+    "{what} contains the text of a Sensitive that was unwrapped",
+    "names and questions are shown and stored as they are: choose a name without the secret, and pass the secret as the value of a "
+    "parameter",
+)

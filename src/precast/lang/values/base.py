@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from collections.abc import Iterator as PythonIterator
+from contextvars import ContextVar
 from typing import Any, Final
 
 from precast.lang.issues import types as issues
@@ -100,6 +101,10 @@ def escape_slashes(pattern: str) -> str:
     return "".join(out)
 
 
+# Called with the value of each Sensitive that is made.
+ON_SENSITIVE: ContextVar[Callable[[Value], None] | None] = ContextVar("on_sensitive", default=None)
+
+
 class Sensitive(Rich):
     """A value that is never printed."""
 
@@ -107,6 +112,8 @@ class Sensitive(Rich):
 
     def __init__(self, value: Value) -> None:
         self._value = value
+        if (note := ON_SENSITIVE.get()) is not None:
+            note(value)
 
     def unwrap(self) -> Value:
         return self._value

@@ -2,7 +2,8 @@
 
 It reads from standard input and answers on standard output, compiles one node after the other, and requests files when it needs
 them. It opens no file, no socket and no database, and the kernel refuses all of these to it. The server that started it limits its
-time; a memory limit ends it before it exhausts the machine. `python -I -m precast.services.compile.worker LEVEL MEMORY_BYTES`.
+time; a memory limit ends it before it exhausts the machine. Secrets leave it in the catalog alone, where the server replaces them: logs,
+errors and problems are scrubbed. `python -I -m precast.services.compile.worker LEVEL MEMORY_BYTES`.
 """
 
 import codecs
@@ -30,6 +31,7 @@ from precast.lang.exports import ExportsAnswer
 from precast.lang.inputs import ExportedQuery, Inputs
 from precast.lang.node_answers import NodeAnswers
 from precast.lang.settings import LogLine, Settings
+from precast.lang.values.secret_texts import SecretTexts
 from precast.services.compile.messages import (
     Begin,
     Compile,
@@ -65,6 +67,7 @@ class Worker:
         self._files = VersionFiles({}, self._fetch)
         self._begin = Begin("", {}, {}, b"", is_strict=False)
         self._compiles = 0
+        self._secrets = SecretTexts()
 
     def run(self) -> None:
         """Answer requests until the server closes the pipe."""
@@ -74,7 +77,7 @@ class Worker:
             except (MemoryError, EOFError, BrokenPipeError):
                 raise
             except Exception as error:  # noqa: BLE001 - the boundary of the process: the server gets the fault, and starts another
-                self._send(WorkerFault(_describe_error(error)))
+                self._send(WorkerFault(self._secrets.scrubber().scrub(_describe_error(error))))
                 return
 
     def _handle(self, message: ToWorker) -> None:
@@ -82,7 +85,7 @@ class Worker:
             case Begin():
                 self._start(message)
             case Compile():
-                self._send(self._compile(message))
+                self._send(_scrub(self._compile(message), self._secrets))
                 self._compiles += 1
                 if self._compiles % COMPILES_BETWEEN_COLLECTIONS == 0:
                     gc.collect()
@@ -102,6 +105,7 @@ class Worker:
         inputs = Inputs(
             NodeAnswers(request.node, self._files, begin.constants, exports=exports, answer_key=begin.answer_key)
         )
+        self._secrets = inputs.secrets
         try:
             result = compile_catalog(inputs, self._settings)
         except CompileFailure as failure:
@@ -166,6 +170,21 @@ def _failed(
     inputs: Inputs, error: PrecastError, logs: tuple[LogLine, ...], problems: tuple[CatalogProblem, ...]
 ) -> Compiled:
     return Compiled(_links(inputs), _lines(logs), error=error.render(), code=error.code, problems=problems)
+
+
+def _scrub(compiled: Compiled, secrets: SecretTexts) -> Compiled:
+    """The result without the secrets of the compile in its messages. The catalog has them: the server replaces them."""
+    if not (compiled.logs or compiled.error or compiled.problems):
+        return compiled
+    scrub = secrets.scrubber().scrub
+    return msgspec.structs.replace(
+        compiled,
+        logs=tuple((level, scrub(text)) for level, text in compiled.logs),
+        error=None if compiled.error is None else scrub(compiled.error),
+        problems=tuple(
+            CatalogProblem(problem.code, scrub(problem.text), scrub(problem.hint)) for problem in compiled.problems
+        ),
+    )
 
 
 def _links(inputs: Inputs) -> bytes:

@@ -35,7 +35,7 @@ def shown(code: str) -> str:
         ("upcase(future('k'))", "<upcase(<future k>)>"),
         ("sprintf('%s!', [future('k')])", "<sprintf(%s!, [<future k>])>"),
         ("unwrap(future('k'))", "<unwrap(<future k>)>"),
-        ("unwrap(Sensitive(future('k')))", "<future k>"),
+        ("unwrap(Sensitive(future('k')))", "<unwrap(Sensitive [value redacted])>"),
         ("[1].filter |$x| { $fqdn }", "[1]"),
         ("upcase($fqdn)", "WEB1.EXAMPLE.COM"),
         ("length([future('k'), 1])", "2"),

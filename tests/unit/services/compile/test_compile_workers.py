@@ -1,6 +1,7 @@
 """Compile workers as real processes: their results, their crashes, and that nothing leaks between them."""
 
 import asyncio
+import io
 import os
 import signal
 from collections.abc import AsyncIterator, Mapping
@@ -13,10 +14,14 @@ from precast.base.clock import SystemClock
 from precast.base.errors import PrecastError
 from precast.catalog import body
 from precast.catalog.exports import ExportedResource, digest_exports
+from precast.lang.compile import CompileResult
 from precast.lang.exports import ExportsAnswer, KnownExports
-from precast.lang.inputs import ExportedQuery
+from precast.lang.inputs import ExportedQuery, Inputs
 from precast.lang.node_answers import NodeData
-from precast.services.compile.messages import Compiled
+from precast.lang.settings import Settings
+from precast.lang.values.base import Sensitive
+from precast.services.compile.messages import Begin, Compile, Compiled, encode_frame
+from precast.services.compile.worker import Worker
 from precast.services.compile.workers import Limits, Version, Workers
 from precast.services.traces.chains import decode_links
 
@@ -186,3 +191,46 @@ async def test_idle_workers_are_ended() -> None:
     assert len(children() - before) == 1
     await site.workers.retire()
     assert children() == before
+
+
+SECRET = "hunter22-secret"
+
+
+@pytest.mark.parametrize(
+    ("code", "is_shown"),
+    [
+        ('notice("it is ${plain}") warning($plain) notify { "x": }', True),
+        ('fail("it is ${plain}")', True),
+        ("$x = Integer($plain)", True),
+        ("Integer[1] $x = $plain", False),
+        (f"$y = Sensitive('{SECRET}') fail('on the line of the secret')", True),
+        ('notify { "x ${plain}": }', False),
+        ("notify { 'x': require => Notify[$plain] }", True),
+        ("include $plain", False),
+    ],
+)
+async def test_secret_is_in_no_log_error_or_problem_of_a_compile(site: Site, code: str, is_shown: bool) -> None:
+    begin = "$secret = Sensitive(join(['hunter22', 'secret'], '-'))\n$plain = $secret.unwrap\n"
+    compiled = await site.workers.compile(site.version({"manifests/site.pp": begin + code}), NODE)
+    assert compiled.logs or compiled.error
+    told = repr((compiled.logs, compiled.error, compiled.problems))
+    assert SECRET not in told
+    assert ("[redacted]" in told) == is_shown
+    assert SECRET.encode() not in compiled.source_map
+    assert SECRET.encode() not in compiled.links
+
+
+async def test_secret_is_not_in_the_report_of_a_crash(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    outgoing = io.BytesIO()
+    worker = Worker(io.BytesIO(), outgoing)
+
+    def crash(inputs: Inputs, settings: Settings) -> CompileResult:
+        with inputs.secrets.collecting():
+            raise KeyError(Sensitive(SECRET).unwrap())
+
+    monkeypatch.setattr("precast.services.compile.worker.compile_catalog", crash)
+    frames = [encode_frame(Begin("production", {}, {}, b"", False)), encode_frame(Compile(NODE))]
+    worker._incoming = io.BytesIO(b"".join(frames))
+    worker.run()
+    assert SECRET.encode() not in outgoing.getvalue()
+    assert b"KeyError: '[redacted]'" in outgoing.getvalue()

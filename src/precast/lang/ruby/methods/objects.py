@@ -19,6 +19,7 @@ from precast.lang.ruby.values import (
     to_s,
 )
 from precast.lang.values.regexps import compile_regexp
+from precast.lang.values.secret_texts import note_unwrapped
 
 
 def compare(execution: Execution, left: Any, right: Any) -> int:
@@ -163,7 +164,11 @@ def _then(execution: Execution, this: Any, args: list[Any], block: Proc | None) 
 
 @method("Object", "unwrap")
 def _unwrap(execution: Execution, this: Any, args: list[Any], block: Proc | None) -> Any:
-    return this.unwrap() if hasattr(this, "unwrap") else this
+    if not hasattr(this, "unwrap"):
+        return this
+    value = this.unwrap()
+    note_unwrapped(value)
+    return value
 
 
 @method("Nil", "to_a")

@@ -1,17 +1,27 @@
 """Builds the services of exported resources."""
 
+from precast.api.exports import ExportsApi
+from precast.app.shared_services import build_audit_log
 from precast.services.exports.answers import ExportAnswers
 from precast.services.exports.collecting import ExportRounds
 from precast.services.exports.decisions import DecisionExports
 from precast.services.exports.loops import ExportLoops
 from precast.services.exports.nodes import NodeExports
 from precast.services.exports.publishing import ExportPublisher
-from precast.services.work_kinds import COLLECT, DECIDE
+from precast.services.exports.settings import ExportSettings
+from precast.services.exports.views import ExportViews
+from precast.services.work_kinds import COLLECT, DECIDE, REDECIDE
 from precast.store.catalogs.released import ReleasedCatalogs
 from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.nodes.nodes import Fleet
 from precast.store.queue.queue import WorkQueue
+
+
+def build_exports_api(database: Database) -> ExportsApi:
+    work = WorkQueue(database, [REDECIDE])
+    settings = ExportSettings(database, Environments(database), work, build_audit_log(database))
+    return ExportsApi(ExportViews(database), settings)
 
 
 def build_export_publisher(database: Database) -> ExportPublisher:

@@ -4,76 +4,35 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-import msgspec
 import pytest
 
-from lab.compile_services import CompileServices
-from precast.base.clock import ManualClock, SystemClock
-from precast.base.ids import TimeOrderedIds
-from precast.services.exports.settings import ExportSettings
-from precast.services.work_kinds import DECIDE
+from lab.export_site import CODE, ExportSite
+from precast.base.clock import ManualClock
+from precast.services.catalogs.leaf_problems import read_leaves
+from precast.services.exports.decisions import publication_of
+from precast.services.exports.publishing import ExportPauses
 from precast.store.engine.database import Database
-from precast.store.engine.query import Transaction
-from precast.store.identity.audit import AuditLog
-from precast.store.nodes.nodes import NodeClassification
-from precast.wire.catalogs.bodies import ReleaseBody, RollbackBody
-from precast.wire.nodes.bodies import TargetsBody
 
-ANN = "person:ann"
-EVERYONE = TargetsBody(all=True)
-CODE = """
-if $facts['role'] == 'web' {
-  @@notify { "web ${facts['networking']['hostname']}": message => "at ${facts['networking']['ip']}", tag => 'web' }
-}
-if $facts['role'] == 'monitor' {
-  Notify <<| tag == 'web' |>>
-}
-"""
-
-
-class Site(CompileServices):
-    """Web nodes that export, and monitors that collect."""
-
-    async def join(self, name: str, role: str, ip: str = "10.0.0.1") -> None:
-        assert isinstance(self.database.clock, ManualClock)
-        self.database.clock.advance(60)  # facts that change at once again lead to a decision later
-        await self.introduce(name)
-        await self.submit(name, {"role": role, "networking": {"hostname": name, "ip": ip}}, {})
-
-    async def release(self, *names: str) -> None:
-        await self.releases.release(ReleaseBody(TargetsBody(list(names)) if names else EVERYONE), ANN)
-
-    def classify(self, name: str, environment: str) -> Transaction[None]:
-        yield from self.fleet.set_classification(name, NodeClassification(environment, None, True, {}, {}))
-        yield from self.work.enqueue_item(DECIDE.name, name, b"")
-
-    async def set_exports(self, environment: str, exports: str) -> None:
-        settings = ExportSettings(
-            self.database, self.environments, self.work, AuditLog(self.database, TimeOrderedIds(SystemClock()))
-        )
-        await settings.set(environment, exports, ANN)
-
-    async def collected(self, node: str) -> dict[str, Any]:
-        """The notify resources in the staged catalog of a node, with their messages."""
-        staged = await self.staged(node)
-        assert staged.skeleton is not None, "it compiles"
-        body = msgspec.json.decode(await self.skeletons.fill(staged.skeleton, staged.fill))
-        return {
-            resource["title"]: resource["parameters"].get("message")
-            for resource in body["resources"]
-            if resource["type"] == "Notify" and not resource.get("virtual")
-        }
+PAUSES = ExportPauses()
 
 
 @pytest.fixture
-async def site(database: Database) -> AsyncIterator[Site]:
-    made = Site(database)
+async def site(database: Database) -> AsyncIterator[ExportSite]:
+    made = ExportSite(database)
     await made.deploy({"manifests/site.pp": CODE})
     yield made
     await made.close()
 
 
-async def test_release_of_an_exporter_reaches_the_collector(site: Site) -> None:
+@pytest.fixture
+async def paced(database: Database) -> AsyncIterator[ExportSite]:
+    made = ExportSite(database, pauses=PAUSES)
+    await made.deploy({"manifests/site.pp": CODE})
+    yield made
+    await made.close()
+
+
+async def test_release_of_an_exporter_reaches_the_collector(site: ExportSite) -> None:
     await site.join("mon1", "monitor")
     await site.join("web1", "web", "10.0.0.1")
     await site.settle()
@@ -84,7 +43,7 @@ async def test_release_of_an_exporter_reaches_the_collector(site: Site) -> None:
     assert await site.collected("web1") == {}
 
 
-async def test_only_a_changed_result_compiles_a_collector_again(site: Site) -> None:
+async def test_only_a_changed_result_compiles_a_collector_again(site: ExportSite) -> None:
     await site.join("mon1", "monitor")
     await site.join("web1", "web")
     await site.settle()
@@ -107,7 +66,7 @@ async def test_only_a_changed_result_compiles_a_collector_again(site: Site) -> N
     assert await site.collected("mon1") == {"web web1": "at 10.0.0.1", "web web2": "at 10.0.0.1"}
 
 
-async def test_release_of_changed_exports_asks_only_their_collectors(site: Site) -> None:
+async def test_release_of_changed_exports_asks_only_their_collectors(site: ExportSite) -> None:
     for name, role in (("mon1", "monitor"), ("web1", "web"), ("db1", "db")):
         await site.join(name, role)
     await site.settle()
@@ -117,7 +76,7 @@ async def test_release_of_changed_exports_asks_only_their_collectors(site: Site)
     assert [claim.key for claim in claims] == ["mon1"]
 
 
-async def test_rollback_takes_exports_back(site: Site) -> None:
+async def test_rollback_takes_exports_back(site: ExportSite) -> None:
     await site.join("mon1", "monitor")
     await site.join("web1", "web", "10.0.0.1")
     await site.settle()
@@ -127,12 +86,12 @@ async def test_rollback_takes_exports_back(site: Site) -> None:
     await site.release("web1")
     await site.settle()
     assert await site.collected("mon1") == {"web web1": "at 10.0.0.2"}
-    await site.releases.rollback(RollbackBody(TargetsBody(["web1"])), ANN)
+    await site.roll_back("web1")
     await site.settle()
     assert await site.collected("mon1") == {"web web1": "at 10.0.0.1"}
 
 
-async def test_a_collector_that_exports_too_does_not_collect_its_own_row(site: Site) -> None:
+async def test_a_collector_that_exports_too_does_not_collect_its_own_row(site: ExportSite) -> None:
     """Its own exports come from its own compile: a changed row of its own is not a changed answer."""
     both = (
         "@@notify { \"of ${facts['networking']['hostname']}\": message => $facts['networking']['ip'] } Notify <<| |>>"
@@ -148,11 +107,11 @@ async def test_a_collector_that_exports_too_does_not_collect_its_own_row(site: S
     assert await site.collected("b1") == {"of a1": "10.0.0.1", "of b1": "10.0.0.2"}
 
 
-async def test_environments_do_not_see_each_other_unless_they_want_to(site: Site) -> None:
+async def test_environments_do_not_see_each_other_unless_they_want_to(site: ExportSite) -> None:
     await site.deploy({"manifests/site.pp": CODE}, "other")
     await site.join("mon1", "monitor")
     await site.join("web1", "web")
-    await site.database.write(site.classify, "web1", "other")
+    await site.move("web1", "other")
     await site.settle()
     await site.release("web1")
     await site.settle()
@@ -167,14 +126,14 @@ async def test_environments_do_not_see_each_other_unless_they_want_to(site: Site
     assert await site.collected("mon1") == {"web web1": "at 10.0.0.9"}
 
 
-async def test_node_that_moves_exports_where_its_served_catalog_comes_from(site: Site) -> None:
+async def test_node_that_moves_exports_where_its_served_catalog_comes_from(site: ExportSite) -> None:
     await site.deploy({"manifests/site.pp": CODE.replace("at $", "now at $")}, "other")
     for name, role in (("mon1", "monitor"), ("mon2", "monitor"), ("web1", "web")):
         await site.join(name, role)
-    await site.database.write(site.classify, "mon2", "other")
+    await site.move("mon2", "other")
     await site.settle()
     await site.release("web1")
-    await site.database.write(site.classify, "web1", "other")
+    await site.move("web1", "other")
     await site.settle()
     assert (await site.collected("mon1"), await site.collected("mon2")) == ({"web web1": "at 10.0.0.1"}, {})
     await site.release("web1")
@@ -182,19 +141,19 @@ async def test_node_that_moves_exports_where_its_served_catalog_comes_from(site:
     assert (await site.collected("mon1"), await site.collected("mon2")) == ({}, {"web web1": "now at 10.0.0.1"})
 
 
-async def test_node_that_moves_and_keeps_its_catalog_moves_its_exports(site: Site) -> None:
+async def test_node_that_moves_and_keeps_its_catalog_moves_its_exports(site: ExportSite) -> None:
     await site.deploy({"manifests/site.pp": CODE}, "other")
     for name, role in (("mon1", "monitor"), ("mon2", "monitor"), ("web1", "web")):
         await site.join(name, role)
-    await site.database.write(site.classify, "mon2", "other")
+    await site.move("mon2", "other")
     await site.settle()
     await site.release("web1")
-    await site.database.write(site.classify, "web1", "other")
+    await site.move("web1", "other")
     await site.settle()
     assert (await site.collected("mon1"), await site.collected("mon2")) == ({}, {"web web1": "at 10.0.0.1"})
 
 
-async def test_staged_exports_are_seen_before_their_release(site: Site) -> None:
+async def test_staged_exports_are_seen_before_their_release(site: ExportSite) -> None:
     await site.set_exports("production", "staged")
     await site.join("mon1", "monitor")
     await site.join("web1", "web")
@@ -205,10 +164,96 @@ async def test_staged_exports_are_seen_before_their_release(site: Site) -> None:
     assert await site.collected("mon1") == {}
 
 
-async def test_hundred_exporters_released_together_compile_the_collector_once(site: Site) -> None:
+async def test_hundred_exporters_released_together_compile_the_collector_once(site: ExportSite) -> None:
     await site.join("mon1", "monitor")
     await asyncio.gather(*(site.join(f"web{number}", "web") for number in range(100)))
     await site.settle()
     await site.release()
     assert await site.settle() == 1
     assert len(await site.collected("mon1")) == 100
+
+
+async def test_deactivated_node_exports_nothing_until_it_is_reactivated(site: ExportSite) -> None:
+    await site.join("mon1", "monitor")
+    await site.join("web1", "web")
+    await site.settle()
+    await site.release()
+    await site.settle()
+    await site.deactivate("web1")
+    await site.settle()
+    assert await site.collected("mon1") == {}
+    await site.reactivate("web1")
+    await site.settle()
+    assert await site.collected("mon1") == {"web web1": "at 10.0.0.1"}
+
+
+async def test_release_to_a_node_that_was_just_deactivated_exports_nothing(site: ExportSite) -> None:
+    await site.join("mon1", "monitor")
+    await site.join("web1", "web")
+    await site.settle()
+    staged = await site.staged("web1")
+    await site.deactivate("web1")
+    await site.database.write(site.publisher.publish, [publication_of(staged)])
+    await site.settle()
+    assert await site.collected("mon1") == {}
+
+
+async def test_two_exporters_of_one_title_are_an_error_that_names_both(site: ExportSite) -> None:
+    await site.deploy({"manifests/site.pp": CODE.replace("web ${facts['networking']['hostname']}", "the web")})
+    for name, role in (("mon1", "monitor"), ("web1", "web"), ("web2", "web")):
+        await site.join(name, role)
+    await site.settle()
+    await site.release("web1", "web2")
+    await site.settle()
+    chain = (await site.staged("mon1")).chain
+    leaf = (await site.database.read(read_leaves, site.traces, [chain]))[chain]
+    assert leaf.error is not None
+    assert "web1 exports it" in leaf.error
+    assert "web2 exports it" in leaf.error
+    await site.deactivate("web2")
+    await site.settle()
+    assert await site.collected("mon1") == {"the web": "at 10.0.0.1"}
+
+
+async def test_changes_wait_for_further_ones_and_announcements_keep_their_distance(paced: ExportSite) -> None:
+    """Between announcements a collector is compiled with what it saw at the last one, however many exporters follow."""
+    site, clock = paced, paced.database.clock
+    assert isinstance(clock, ManualClock)
+    await site.join("mon1", "monitor")
+    for number in range(4):
+        await site.join(f"web{number}", "web")
+    await site.settle()
+    await site.release("web0")
+    assert await site.settle() == 0  # the announcement waits for further changes
+    clock.advance(PAUSES.wait.total_seconds())
+    assert await site.settle() == 1
+    await site.release("web1")
+    await site.release("web2")
+    clock.advance(PAUSES.wait.total_seconds())
+    assert await site.settle() == 0  # too soon after the last one
+    clock.advance(PAUSES.interval.total_seconds())
+    assert await site.settle() == 1
+    assert len(await site.collected("mon1")) == 3
+
+
+async def test_decision_that_read_older_exports_than_were_announced_is_made_again(site: ExportSite) -> None:
+    await site.join("mon1", "monitor")
+    await site.join("web1", "web")
+    await site.settle()
+    real = site.database.write_alone
+    is_first = True
+
+    async def release_first(transaction: Any, *args: Any) -> Any:
+        nonlocal is_first
+        if is_first and transaction.__name__ == "_store":
+            is_first = False
+            await site.release("web1")
+            await site.rounds.announce("another server")
+        return await real(transaction, *args)
+
+    await site.work.enqueue("decide", "mon1", b"")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(site.database, "write_alone", release_first)
+        await site.decisions.work_off("d")
+    await site.settle()
+    assert await site.collected("mon1") == {"web web1": "at 10.0.0.1"}

@@ -95,6 +95,8 @@ POST    /v1/nodes/{node}/machine                          operator  no
 POST    /v1/purges                                        admin     no
 POST    /v1/targets                                       viewer    no
 POST    /v1/queries                                       viewer    own
+GET     /v1/exports                                       viewer    own
+GET     /v1/exports/{type}                                viewer    own
 
 GET     /v1/environments                                  viewer    own
 GET     /v1/environments/{environment}                    viewer    named
@@ -109,6 +111,9 @@ POST    /v1/environments/{environment}/deployments        operator  named
 GET     /v1/environments/{environment}/signing            viewer    named
 POST    /v1/environments/{environment}/signing            admin     named
 POST    /v1/environments/{environment}/approvals          admin     named
+GET     /v1/environments/{environment}/exports            viewer    named
+POST    /v1/environments/{environment}/exports            admin     no
+GET     /v1/environments/{environment}/exports/{type}/collectors  viewer  named
 GET     /v1/approvals                                     viewer    own
 GET     /v1/approvals/{request}                           viewer    own
 POST    /v1/approvals/{request}/approval                  operator  own
@@ -119,6 +124,7 @@ GET     /v1/nodes/{node}/inputs                           viewer    no
 GET     /v1/catalogs/dead                                 viewer    no
 GET     /v1/catalogs/errors                               viewer    no
 GET     /v1/catalogs/flapping                             viewer    no
+GET     /v1/catalogs/loops                                viewer    no
 GET     /v1/catalogs/warnings                             viewer    no
 POST    /v1/previews                                      viewer    no
 POST    /v1/previews/rollback                             viewer    no

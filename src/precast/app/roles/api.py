@@ -25,6 +25,7 @@ from precast.app.catalogs import (
 )
 from precast.app.classification import build_classification
 from precast.app.environments import build_environment_components, build_task_content_api
+from precast.app.exports import build_exports_api
 from precast.app.jobs import build_action_meters, build_actions_api, build_job_meters, build_runs_api
 from precast.app.nodes import (
     build_fact_service,
@@ -186,6 +187,7 @@ class ApiRole:
         routes.collect(build_approvals_api(database))
         routes.collect(build_origins_api(database))
         routes.collect(build_queries_api(database))
+        routes.collect(build_exports_api(database))
         routes.collect(AuditApi(build_audit_log(database)))
         routes.collect(build_runs_api(database, self._settings, self._signer))
         plans = build_plan_services(database, self._settings, self._signer)

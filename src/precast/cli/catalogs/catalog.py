@@ -26,6 +26,7 @@ from precast.wire.catalogs.bodies import (
     ProgressView,
     StagedView,
 )
+from precast.wire.exports import ExportLoop
 
 Command = Callable[[argparse.Namespace], int]
 SHOWN_CHARS = 100
@@ -170,8 +171,9 @@ def _errors(args: argparse.Namespace) -> int:
     warnings = client.list_pages("/v1/catalogs/warnings", CatalogWarning, "position")
     dead = client.ask("GET", "/v1/catalogs/dead", list[DeadCompile])
     flapping = client.ask("GET", "/v1/catalogs/flapping", list[FlappingFact])
+    loops = client.list_pages("/v1/catalogs/loops", ExportLoop, "node")
     if args.json:
-        document = {"errors": errors, "warnings": warnings, "dead": dead, "flapping": flapping}
+        document = {"errors": errors, "warnings": warnings, "dead": dead, "flapping": flapping, "loops": loops}
         print_json(msgspec.to_builtins(document))
         return 0
     _print_errors(errors)
@@ -185,9 +187,20 @@ def _errors(args: argparse.Namespace) -> int:
         since = format_time(fact.since)
         print(f"{fact.node}: its fact {fact.path} changes too often: {fact.times} changes were delayed since {since}")
         print("  hint: change the code so that it does not read the fact, or make the fact change less often\n")
-    if not (errors or warnings or dead or flapping):
+    for loop in loops:
+        _print_loop(loop)
+    if not (errors or warnings or dead or flapping or loops):
         print("no node's code gives an error or a catalog with problems, and no decision is delayed")
     return 0
+
+
+def _print_loop(loop: ExportLoop) -> None:
+    members = " → ".join(f"{member.type}[{member.title}] of {member.node}" for member in reversed(loop.members))
+    print(f"{loop.node}: its exports are part of a loop, so its catalog is held back since {format_time(loop.since)}")
+    print(f"  {members} → and again; after {loop.rounds} changes it did not come to rest")
+    print(
+        f"  hint: change the code so that one of them does not depend on the other; `precast release {loop.node}` goes on\n"
+    )
 
 
 def _print_errors(errors: Sequence[CatalogError]) -> None:

@@ -204,6 +204,12 @@ def _print_preview(args: argparse.Namespace, view: PreviewView) -> int:
             print(f"  {refresh.ref} on {_nodes(refresh.count)}")
     for common in view.problems:
         print(f"\n{_nodes(common.count)}: {format_problem(common.problem)}")
+    for collectors in view.collectors:
+        who = _nodes(collectors.count)
+        verb = "collects" if collectors.count == 1 else "collect"
+        print(
+            f"\n{who} that {verb} {collectors.type} will be decided again: {_join_names(collectors.nodes, collectors.count)}"
+        )
     _print_skipped(view.left_out)
     pending = view.nodes - view.unchanged - len(view.left_out)
     print(f"\n{_nodes(view.nodes)}: {pending} pending, {view.unchanged} unchanged, {len(view.left_out)} skipped")

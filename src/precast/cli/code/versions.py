@@ -25,12 +25,20 @@ from precast.wire.code.environments import (
     VersionRow,
 )
 from precast.wire.code.signing import SigningBody, SigningView
+from precast.wire.exports import ExportsSetting
 
 DIFFERS = 1
 # The content of larger files is not printed.
 MAX_SHOWN_BYTES = 1024 * 1024
 
 Command = Callable[[argparse.Namespace], int]
+
+
+EXPORTS = {
+    "released": "what is exported by its served catalogs",
+    "staged": "what is exported by its staged catalogs",
+    "everywhere": "what is exported by the served catalogs of all environments",
+}
 
 
 def configure(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -60,6 +68,15 @@ def configure(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     signing.add_argument("required", metavar="none|commit|tag", nargs="?", choices=["none", "commit", "tag"])
     signing.add_argument("--signers", metavar="FILE", type=Path, help="the allowed-signers file, as of ssh-keygen")
     signing.add_argument("--gpg-keys", metavar="FILE", type=Path, help="public keys that `gpg --armor --export` wrote")
+    exports = add("exports", _exports, "show or set which exported resources the nodes of an environment collect")
+    exports.add_argument("environment", metavar="NAME")
+    exports.add_argument(
+        "exports",
+        metavar="released|staged|everywhere",
+        nargs="?",
+        choices=["released", "staged", "everywhere"],
+        help="those of the environment's served catalogs (default), of its staged ones, or of served ones everywhere",
+    )
     policy = add("policy", _set_policy, "set whether compiled catalogs are released by hand or automatically")
     policy.add_argument("environment", metavar="NAME")
     policy.add_argument("policy", metavar="manual|automatic", choices=["manual", "automatic"])
@@ -219,6 +236,19 @@ def _approvals_text(what: str, count: int) -> str:
     if not count:
         return f"{what} needs no approval"
     return f"{what} needs the approval of {count} other {'person' if count == 1 else 'people'}"
+
+
+def _exports(args: argparse.Namespace) -> int:
+    client, path = connect(args), f"{_path(args)}/exports"
+    if args.exports is None:
+        setting = client.ask("GET", path, ExportsSetting)
+    else:
+        setting = client.ask("POST", path, ExportsSetting, ExportsSetting(args.exports))
+    if args.json:
+        print_json(msgspec.to_builtins(setting))
+    else:
+        print(f"{args.environment}: its nodes collect {EXPORTS[setting.exports]}")
+    return 0
 
 
 def _set_policy(args: argparse.Namespace) -> int:

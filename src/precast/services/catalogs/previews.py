@@ -15,6 +15,9 @@ from precast.services.catalogs.releases import NAMES_SHOWN
 from precast.services.catalogs.rollback_selection import RollbackSelection, group_moves, select_rollback
 from precast.services.catalogs.skeletons import Skeletons
 from precast.services.catalogs.staged_selection import select_staged
+from precast.services.exports.decisions import publication_of
+from precast.services.exports.followers import FollowingRound
+from precast.services.exports.publishing import Publication
 from precast.services.query.targets import TargetService
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.released import Release, ReleaseStep
@@ -61,7 +64,7 @@ class ReleasePreviews:
 
     async def preview(self, body: ReleaseBody) -> PreviewView:
         """What a release would change. Changes nothing."""
-        grouped = _GroupedChanges()
+        grouped, following = _GroupedChanges(), FollowingRound()
         flawed: list[StagedCatalog] = []
         async for names in self._read_pages(body.nodes):
             selection = await self._database.read(select_staged, self._catalogs, names, body.version)
@@ -71,8 +74,10 @@ class ReleasePreviews:
                 served = selection.served.get(staged.node)
                 await self._add(grouped, staged.node, served, FilledCatalog(staged.skeleton, staged.fill))
             flawed += [staged for staged in selection.fresh if staged.problems]
+            await self._database.read(following.add, [publication_of(staged) for staged in selection.fresh])
         problems = await self._database.read(group_problems, self._traces, flawed)
-        return msgspec.structs.replace(grouped.view(), problems=problems)
+        collectors = await self._database.read(following.view)
+        return msgspec.structs.replace(grouped.view(), problems=problems, collectors=collectors)
 
     async def preview_rollback(self, body: RollbackBody) -> PreviewView:
         """What a rollback would change, and where it would take the nodes. Changes nothing.
@@ -80,7 +85,7 @@ class ReleasePreviews:
         Raises InputError RELEASE-003, NotFoundError RELEASE-005.
         """
         point = parse_point(body.to) if body.to else None
-        grouped = _GroupedChanges()
+        grouped, following = _GroupedChanges(), FollowingRound()
         moved: dict[str, ReleaseStep] = {}
         left: dict[str, Release] = {}
         async for names in self._read_pages(body.nodes):
@@ -89,10 +94,15 @@ class ReleasePreviews:
             moved |= selection.steps
             left |= selection.served
             fills = await self._database.read(self._catalogs.released.find_fills, selection.steps.values())
+            page: list[Publication] = []
             for name, step in selection.steps.items():
                 if name in fills:
+                    page.append(Publication(name, step.environment, step.skeleton, fills[name]))
                     await self._add(grouped, name, selection.served[name], FilledCatalog(step.skeleton, fills[name]))
-        return msgspec.structs.replace(grouped.view(), moves=group_moves(RollbackSelection(moved, left, [], {})))
+            await self._database.read(following.add, page)
+        collectors = await self._database.read(following.view)
+        moves = group_moves(RollbackSelection(moved, left, [], {}))
+        return msgspec.structs.replace(grouped.view(), moves=moves, collectors=collectors)
 
     def _select_rollback(self, names: Sequence[str], point: Point | None) -> Transaction[RollbackSelection]:
         return (yield from select_rollback(self._catalogs, self._environments, names, point))

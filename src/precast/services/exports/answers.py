@@ -153,4 +153,4 @@ class ExportAnswers:
         rows = yield from resources.list_of_type(type_name, scope.environment, scope.state, MAX_EXPORTS + 1)
         if len(rows) > MAX_EXPORTS:
             raise issues.TOO_MANY.error(environment=environment, limit=MAX_EXPORTS, type=type_name)
-        return scope, TypeExports({key: round_.generation for key, round_ in seen.items()}, [row[2] for row in rows])
+        return scope, TypeExports({key: round_.generation for key, round_ in seen.items()}, [row.body for row in rows])

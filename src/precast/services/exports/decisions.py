@@ -10,7 +10,7 @@ from precast.store.catalogs.released import SERVED_LOOKUP
 from precast.store.catalogs.staged import CatalogChange, StagedCatalog
 from precast.store.code.environments import RELEASED, STAGED, Environments
 from precast.store.engine.query import Transaction
-from precast.store.exports import resources
+from precast.store.exports import resources, rounds
 from precast.store.exports.rounds import Cause
 
 
@@ -21,23 +21,25 @@ class DecisionExports:
         self,
         environments: Environments,
         answers: ExportAnswers,
-        rounds: ExportRounds,
+        collecting: ExportRounds,
         loops: ExportLoops,
         publisher: ExportPublisher,
     ) -> None:
         self.answers = answers
         self._environments = environments
-        self._rounds, self._loops, self._publisher = rounds, loops, publisher
+        self._collecting, self._loops, self._publisher = collecting, loops, publisher
 
     def record(self, reads: Iterable[ExportReads], nodes: Sequence[str]) -> Transaction[list[str]]:
         """Record what these nodes collect; returns those that must be decided upon again."""
-        return (yield from self._rounds.record(reads, nodes))
+        return (yield from self._collecting.record(reads, nodes))
 
     def follow(
-        self, staged: Sequence[StagedCatalog], changes: Iterable[CatalogChange]
+        self, staged: Sequence[StagedCatalog], changes: Sequence[CatalogChange]
     ) -> Transaction[Mapping[str, Cause]]:
         """Publish staged catalogs where collectors see them before their release; returns the exports that led to changed catalogs."""
         causes = yield from self._loops.find_causes(changes)
+        if changes:
+            yield from rounds.resume(change.node for change in changes)
         yield from self._move(staged)
         settings = {}
         for name in sorted({catalog.environment for catalog in staged}):

@@ -8,14 +8,8 @@ TOO_MANY = Issue(
     "the nodes of {environment} export more than {limit} of {type}, too many to collect",
     "let fewer nodes export it, or split the nodes into environments; `precast exports list {type}` shows who exports it",
 )
-NO_SUCH_EXPORT = Issue(
-    "EXPORT-002",
-    Kind.NOT_FOUND,
-    "no node exports {resource}",
-    "`precast exports list` shows what nodes export",
-)
 BAD_SETTING = Issue(
-    "EXPORT-003",
+    "EXPORT-002",
     Kind.INPUT,
     "{setting} says nothing about exports",
     "it is released, staged or everywhere",

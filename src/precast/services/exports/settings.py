@@ -29,7 +29,7 @@ class ExportSettings:
         return ExportsSetting(await self._database.read(self._find, name))
 
     async def set(self, name: str, setting: str, actor: str) -> ExportsSetting:
-        """Set it, and decide again about all nodes of the environment. Raises InputError EXPORT-003, NotFoundError ENV-005."""
+        """Set it, and decide again about all nodes of the environment. Raises InputError EXPORT-002, NotFoundError ENV-005."""
         if setting not in SETTINGS:
             raise issues.BAD_SETTING.error(setting=repr(setting[:40]))
         await self._database.write(self._set, name, setting, actor)

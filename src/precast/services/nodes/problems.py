@@ -64,6 +64,9 @@ def find_problems(view: StatusView) -> Iterator[Problem]:
     if view.code_errors:
         text = f"the code of {_nodes(view.code_errors)} gives an error: no new catalog can be staged"
         yield Problem("warning", text, "`precast catalog errors` shows the errors")
+    if view.export_loops:
+        text = f"the exports of {_nodes(view.export_loops)} are part of a loop: their catalogs are held back"
+        yield Problem("warning", text, "`precast catalog errors` shows the loops")
     if view.flawed_catalogs:
         # Nothing of it has failed: a run that does is a warning above. A module may also do well without one of its facts.
         text = f"the staged catalogs of {_nodes(view.flawed_catalogs)} have problems that a run could meet"

@@ -17,6 +17,7 @@ from precast.store.catalogs.staged import StagedCatalogs
 from precast.store.engine import health
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
+from precast.store.exports.rounds import count_stopped
 from precast.store.nodes.classification import Classifications
 from precast.store.nodes.nodes import Fleet
 from precast.store.queue.queue import WorkQueue
@@ -86,6 +87,7 @@ class StatusService:
             held=await self._database.read(self._sessions.list_held, HELD_SHOWN),
             code_errors=code_errors,
             flawed_catalogs=flawed_catalogs,
+            export_loops=await self._database.read(count_stopped),
             clock=_clock(self._server.judge_clock()),
             problems=[],
         )

@@ -65,13 +65,13 @@ DELETE = Query("exports.delete", "DELETE FROM exported_resource WHERE node = :no
 OF_TYPE = Query(
     "exports.of_type",
     """
-    SELECT node, environment, body FROM exported_resource
+    SELECT node, id, type, environment, body FROM exported_resource
     WHERE type = :type AND state = :state AND environment = :environment LIMIT :limit
     """,
 )
 OF_TYPE_EVERYWHERE = Query(
     "exports.of_type_everywhere",
-    "SELECT node, environment, body FROM exported_resource WHERE type = :type AND state = :state LIMIT :limit",
+    "SELECT node, id, type, environment, body FROM exported_resource WHERE type = :type AND state = :state LIMIT :limit",
 )
 COUNT = Query(
     "exports.count",
@@ -161,13 +161,13 @@ def replace(state: str, gone: Iterable[ExportRow], new: Iterable[ExportRow]) -> 
     )
 
 
-def list_of_type(type_name: str, environment: str, state: str, limit: int) -> Transaction[list[tuple[str, str, bytes]]]:
-    """List the exports of a type as node, environment and body, in no order; of all environments if `environment` is empty."""
+def list_of_type(type_name: str, environment: str, state: str, limit: int) -> Transaction[list[ExportRow]]:
+    """List the exports of a type, in no order; of all environments if `environment` is empty."""
     if environment:
         rows = yield OF_TYPE(type=type_name, state=state, environment=environment, limit=limit)
     else:
         rows = yield OF_TYPE_EVERYWHERE(type=type_name, state=state, limit=limit)
-    return [(node, name, bytes(body)) for node, name, body in rows]
+    return [_row(row) for row in rows]
 
 
 def count_types(limit: int) -> Transaction[list[TypeCount]]:

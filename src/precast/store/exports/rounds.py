@@ -74,7 +74,10 @@ COLLECTORS = Query(
 )
 COUNT_COLLECTORS = Query(
     "exports.count_collectors",
-    "SELECT count(*) FROM export_collector WHERE type = :type AND state = :state AND environment IN (:environment, '')",
+    """
+    -- Reads the index, for people.
+    SELECT type, state, environment, count(*) FROM export_collector GROUP BY type, state, environment
+    """,
 )
 ROUNDS_OF = Query(
     "exports.rounds_of",
@@ -99,6 +102,17 @@ PUT_ROUND = Query(
 STOP = Query(
     "exports.stop",
     "UPDATE export_round SET stopped_at = :now, loop = :loop WHERE node = :node AND state = :state",
+)
+RESUME = Query(
+    "exports.resume",
+    """
+    UPDATE export_round SET stopped_at = NULL, loop = NULL
+    WHERE stopped_at IS NOT NULL AND node IN (SELECT value FROM json_each(:nodes))
+    """,
+    postgresql="""
+    UPDATE export_round SET stopped_at = NULL, loop = NULL
+    WHERE stopped_at IS NOT NULL AND node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
+    """,
 )
 DELETE_ROUND = Query("exports.delete_round", "DELETE FROM export_round WHERE node = :node AND state = :state")
 FORGET_CAUSE = Query(
@@ -227,9 +241,10 @@ def list_collectors(key: TypeKey, after: str, limit: int) -> Transaction[list[st
     return [row[0] for row in rows]
 
 
-def count_collectors(key: TypeKey) -> Transaction[int]:
-    ((count,),) = yield COUNT_COLLECTORS(**key._asdict())
-    return int(count)
+def count_collectors() -> Transaction[dict[TypeKey, int]]:
+    """Count the nodes that see the exports of each type; the environment is empty for those that see all environments."""
+    rows = yield COUNT_COLLECTORS()
+    return {TypeKey(environment, state, type_name): count for type_name, state, environment, count in rows}
 
 
 def find_causes(nodes: Iterable[str], state: str) -> Transaction[dict[str, Cause]]:
@@ -253,6 +268,11 @@ def put_cause(node: str, state: str, cause: Cause) -> Transaction[None]:
 def stop(node: str, state: str, members: list[LoopMember], now: datetime) -> Transaction[None]:
     """Record that a change of a node is held back, after its cause was recorded."""
     yield STOP(node=node, state=state, now=to_micros(now), loop=msgspec.json.encode(members).decode())
+
+
+def resume(nodes: Iterable[str]) -> Transaction[None]:
+    """Forget that changes of these nodes are held back: they have another catalog now."""
+    yield RESUME(nodes=json_list(sorted(nodes)))
 
 
 def delete_causes(nodes: Iterable[str], state: str) -> Transaction[None]:

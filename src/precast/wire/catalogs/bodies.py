@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from precast.wire.exports import CollectorsView
 from precast.wire.nodes.bodies import TargetsBody
 from precast.wire.reports.records import Timestamp
 
@@ -276,7 +277,7 @@ class CommonProblem(msgspec.Struct, frozen=True):
 class PreviewView(msgspec.Struct, frozen=True):
     """What a release or rollback would change, and the problems of the catalogs that a release would serve; the most common first.
 
-    A rollback also has its moves.
+    A rollback also has its moves. `collectors` are decided about again, because what they collect would change.
     """
 
     nodes: int
@@ -286,6 +287,7 @@ class PreviewView(msgspec.Struct, frozen=True):
     refreshed: list[RefreshView]
     problems: list[CommonProblem] = []
     moves: list[MoveView] = []
+    collectors: list[CollectorsView] = []
 
 
 class CatalogError(msgspec.Struct, frozen=True):

@@ -74,4 +74,5 @@ class StatusView(msgspec.Struct, frozen=True):
     held: list[str] = []  # nodes on hold, because several machines use their certificate; the first ones
     code_errors: int = 0  # nodes whose code gives an error, so that no catalog can be staged
     flawed_catalogs: int = 0  # nodes whose staged catalog has problems that a run would meet
+    export_loops: int = 0  # nodes whose catalogs are held back because their exports are part of a loop
     clock: ClockTrouble | None = None  # set while this server does not trust the clock: then nothing is deleted by age

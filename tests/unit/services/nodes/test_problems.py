@@ -56,6 +56,10 @@ def test_healthy_site_has_no_problem() -> None:
             ("warning", "the code of 1 node gives an error: no new catalog can be staged"),
         ),
         (
+            {"export_loops": 1},
+            ("warning", "the exports of 1 node are part of a loop: their catalogs are held back"),
+        ),
+        (
             {"flawed_catalogs": 2},
             ("note", "the staged catalogs of 2 nodes have problems that a run could meet"),
         ),

@@ -1,0 +1,89 @@
+"""Shows what nodes export, who collects it, and which loops were stopped. A caller sees only the environments that it may read."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from precast.catalog.sensitive import HIDDEN, is_sensitive
+from precast.lang.compiler.resources import capitalized
+from precast.services.exports.answers import MAX_EXPORTS
+from precast.services.exports.publishing import decode_export
+from precast.store.engine.database import Database
+from precast.store.engine.query import Transaction
+from precast.store.exports import resources, rounds
+from precast.store.exports.rounds import TypeKey
+from precast.wire.exports import ExportedRow, ExportedType, ExportLoop, LoopMemberView
+
+MAX_TYPES = 5_000
+PAGE = 500
+
+
+class ExportViews:
+    """Holds no state between calls."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def list_types(self, allowed: Sequence[str]) -> list[ExportedType]:
+        """What is exported, by type and environment; only in allowed environments, unless `allowed` is empty."""
+        return [row for row in await self._database.read(_list_types) if not allowed or row.environment in allowed]
+
+    async def list_resources(
+        self, type_name: str, environment: str, after: str, allowed: Sequence[str]
+    ) -> list[ExportedRow]:
+        """A page of the exports of a type, by node; of all environments if none is given."""
+        rows = await self._database.read(_list_resources, capitalized(type_name.lower()), environment)
+        return [row for row in rows if row.position > after and (not allowed or row.environment in allowed)][:PAGE]
+
+    async def list_collectors(self, type_name: str, environment: str, after: str) -> list[str]:
+        """A page of the nodes that collect exports of a type in an environment, by name."""
+        return await self._database.read(_list_collectors, capitalized(type_name.lower()), environment, after)
+
+    async def list_loops(self, after: str) -> list[ExportLoop]:
+        """A page of the nodes that are held back because of a loop, by name."""
+        stopped = await self._database.read(rounds.list_stopped, after, PAGE)
+        return [
+            ExportLoop(
+                loop.node,
+                loop.state,
+                loop.round,
+                loop.stopped_at,
+                [msgspec.convert(member, LoopMemberView, from_attributes=True) for member in loop.members],
+            )
+            for loop in stopped
+        ]
+
+
+def _list_types() -> Transaction[list[ExportedType]]:
+    collectors = yield from rounds.count_collectors()
+    return [
+        ExportedType(
+            count.type,
+            count.environment,
+            count.state,
+            count.resources,
+            count.nodes,
+            collectors.get(TypeKey(count.environment, count.state, count.type), 0)
+            + collectors.get(TypeKey("", count.state, count.type), 0),
+        )
+        for count in (yield from resources.count_types(MAX_TYPES))
+    ]
+
+
+def _list_resources(type_name: str, environment: str) -> Transaction[list[ExportedRow]]:
+    rows: list[ExportedRow] = []
+    for state in resources.STATES:
+        for row in (yield from resources.list_of_type(type_name, environment, state, MAX_EXPORTS)):
+            export = decode_export(row.body)
+            shown = {name: HIDDEN if is_sensitive(value) else value for name, value in export.parameters.items()}
+            tags = list(export.tags)
+            rows.append(ExportedRow(row.node, row.type, export.title, shown, tags, row.environment, state, row.id))
+    return sorted(rows, key=lambda row: row.position)
+
+
+def _list_collectors(type_name: str, environment: str, after: str) -> Transaction[list[str]]:
+    names: set[str] = set()
+    for state in resources.STATES:
+        key = TypeKey(environment, state, type_name)
+        names.update((yield from rounds.list_collectors(key, after, PAGE)))
+    return sorted(names)[:PAGE]

@@ -80,7 +80,7 @@ class LightAgent:
         if record.kind == orders.EXEC:
             signed = msgspec.json.decode(record.body, type=orders.SignedExecOrder)
             argv = msgspec.json.decode(signed.text, type=orders.ExecOrder).argv
-            await self._add(record.kind, signed.order, argv[-1], send)
+            await self._add(record.kind, signed.order, " ".join(argv[1:]), send)
         elif record.kind == orders.TASK:
             task = msgspec.json.decode(record.body, type=orders.SignedTaskOrder)
             await self._add(record.kind, task.order, task.text, send)
@@ -109,9 +109,11 @@ class LightAgent:
         proof = prove(self._nonce, self.node, challenge)
         if kind == orders.EXEC:
             await self._answer([(orders.EXEC_BEGAN, ExecBegan(grant.order, _now()))], send)
-            output = ExecOutput(grant.order, 0, [OutputLine("out", proof)])
-            ended = ExecEnded(grant.order, _now(), code=0, lines=1)
-            await self._answer([(orders.EXEC_OUTPUT, output), (orders.EXEC_ENDED, ended)], send)
+            # `prove COUNT CHALLENGE` returns the proof in as many records.
+            count = int(challenge.split()[0]) if " " in challenge else 1
+            outputs = [ExecOutput(grant.order, number, [OutputLine("out", proof)]) for number in range(count)]
+            ended = ExecEnded(grant.order, _now(), code=0, lines=count)
+            await self._answer([*((orders.EXEC_OUTPUT, each) for each in outputs), (orders.EXEC_ENDED, ended)], send)
         elif kind == orders.TASK:
             await self._carry_out(grant.order, challenge, send)
         else:

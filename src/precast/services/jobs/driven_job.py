@@ -29,6 +29,8 @@ from precast.wire.jobs import states
 # Turns that are given in one transaction, and steps that end in one without a turn of a node.
 MAX_TURNS = 200
 MAX_SETTLED = 1_000
+# Pages of changes that one pass takes in. The rest is due at once, after other jobs: a flood of output delays no end of another job.
+MAX_PAGES = 2
 # How often a server looks whether the nodes that have their turn and have not begun are still connected.
 LOOK_S = 2.0
 # A node that was connected when its job began and has left since is expected back for so long: its server may have restarted.
@@ -122,10 +124,15 @@ class DrivenJob:
         """Follow what has happened; whether the job is still to be driven. Raises JobLost."""
         write = self._stores.database.write_alone
         await self._work.refresh()
+        pages = 0
         while True:
             intake = await write(self._take_in)
             self._follow(intake.changed)
             self._told.update(intake.told)
+            pages += 1
+            if intake.has_more and pages == MAX_PAGES:
+                self.next_s = self._stores.database.clock.monotonic_s()
+                return True
             if intake.has_more or await self._end_unreachable():
                 continue
             if self._net.is_over:

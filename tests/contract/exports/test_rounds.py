@@ -12,6 +12,7 @@ from precast.services.catalogs.leaf_problems import read_leaves
 from precast.services.exports.decisions import publication_of
 from precast.services.exports.publishing import ExportPauses
 from precast.store.engine.database import Database
+from precast.store.issues import CONNECTION_LOST
 
 PAUSES = ExportPauses()
 
@@ -257,3 +258,24 @@ async def test_decision_that_read_older_exports_than_were_announced_is_made_agai
         await site.decisions.work_off("d")
     await site.settle()
     assert await site.collected("mon1") == {"web web1": "at 10.0.0.1"}
+
+
+async def test_announcer_goes_on_after_the_database_was_unavailable(
+    site: ExportSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server ends if one of its background tasks does."""
+    asked = asyncio.Queue[int]()
+
+    async def fail(*_: object, **__: object) -> Any:
+        asked.put_nowait(1)
+        raise CONNECTION_LOST.error(location="postgresql://x", reason="Connection refused")
+
+    monkeypatch.setattr(site.work, "claim", fail)
+    monkeypatch.setattr("precast.services.exports.collecting.POLL_S", 0.0)
+    announcing = asyncio.create_task(site.rounds.run("r"))
+    async with asyncio.timeout(10):
+        await asked.get()
+        await asked.get()
+    announcing.cancel()
+    await asyncio.wait([announcing])
+    assert announcing.cancelled()

@@ -3,8 +3,10 @@
 An announcement is an item of the queue, so that a server that is killed loses none, and a hundred changes before it are one.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 
+from precast.base.errors import PrecastError
 from precast.services.exports.answers import ExportReads
 from precast.services.exports.publishing import decode_key
 from precast.services.exports.scopes import is_seen
@@ -16,6 +18,8 @@ from precast.store.exports import rounds
 from precast.store.exports.rounds import Collector, TypeKey
 from precast.store.queue.kinds import ItemRequest
 from precast.store.queue.queue import WorkQueue, topic
+
+log = logging.getLogger("precast.exports")
 
 LEASE_S = 30.0
 BATCH = 16
@@ -68,11 +72,21 @@ class ExportRounds:
         )
 
     async def run(self, owner: str) -> None:
-        """Announce changes until cancelled. Cancelling is safe: another server announces them when the lease ends."""
+        """Announce changes until cancelled, also when the database was unavailable.
+
+        Cancelling is safe: another server announces them when the lease ends.
+        """
         with self._database.wakeups.subscribe(topic(COLLECT.name)) as sleeper:
             is_woken = False
             while True:
-                if not await self.announce(owner):
+                try:
+                    is_idle = not await self.announce(owner)
+                except PrecastError as error:
+                    if not error.consequence.retry:
+                        raise
+                    log.warning("exports are not announced: %s", error)
+                    is_idle = True
+                if is_idle:
                     is_woken = await sleeper.wait(SHORT_POLL_S if is_woken else POLL_S)
 
     async def announce(self, owner: str) -> int:

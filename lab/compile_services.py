@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from lab.document_signer import DocumentSigner
+from precast.app.exports import build_fleet_answers, build_fleet_watch
 from precast.base import digests
 from precast.base.ids import CountedIds, TimeOrderedIds
 from precast.services.approvals.approvals import RequestBook
@@ -22,7 +23,8 @@ from precast.services.compile.compiler import CompilerService
 from precast.services.compile.decider import DecisionService
 from precast.services.compile.entry_points import EntryPoints
 from precast.services.compile.inputs import NodeInputs
-from precast.services.compile.workers import Workers
+from precast.services.compile.walks import OtherAnswers
+from precast.services.compile.workers import Sources, Workers
 from precast.services.exports.answers import ExportAnswers
 from precast.services.exports.collecting import ExportRounds
 from precast.services.exports.decisions import DecisionExports
@@ -92,7 +94,10 @@ class CompileServices:
         self.traces, self.catalogs, self.fleet = Traces(database), Catalogs(database), Fleet(database)
         versions = Versions(self.blobs)
         answers = ExportAnswers(database, self.environments)
-        self.workers = Workers(versions.content, database.clock, load_exports=answers.answer)
+        self.others = OtherAnswers(answers, build_fleet_answers(database))
+        self.watch = build_fleet_watch(database)
+        sources = Sources(versions.content, answers.answer, self.others.fleet.answer)
+        self.workers = Workers(sources, database.clock)
         self.inputs = NodeInputs(self.fleet, self.environments)
         constants = VersionConstants(database, self.environments, {"servername": "lab"})
         self.costly = CostlyProcesses(database.clock, costly_limits)
@@ -106,7 +111,8 @@ class CompileServices:
         releases = Releases(database, self.catalogs, self.environments, audit, self.publisher)
         policy = ReleasePolicy(self.environments, self.catalogs, releases, exports)
         self.decisions = DecisionService(
-            database, self.inputs, self.trace_cache, self.traces, self.catalogs, self.work, reasons, policy, exports
+            *(database, self.inputs, self.trace_cache, self.traces, self.catalogs, self.work, reasons, policy),
+            *(exports, self.others, self.watch),
         )
         self.compiler = CompilerService(
             database,
@@ -120,7 +126,7 @@ class CompileServices:
             self.secrets,
             self.secret_values,
             TimeOrderedIds(database.clock),
-            answers,
+            self.others,
         )
         targets = TargetService(KnownNodes(database, self.fleet, Sessions(database)), database.clock)
         requests = RequestBook(database, Approvals(), audit, TimeOrderedIds(database.clock))
@@ -181,6 +187,7 @@ class CompileServices:
             done = await self.facts.work_off("f")
             done += await self.decisions.work_off("d") + await self.decisions.spread("d")
             done += await self.compiler.work_off("c") + await self.rounds.announce("r")
+            done += await self.watch.work_off("w")
             if not done:
                 return self.compiler.compiles - before
 

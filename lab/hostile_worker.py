@@ -59,7 +59,7 @@ async def serve(directory: Path, level: Level) -> dict[str, str]:
         async def load(_: str) -> bytes:
             raise AssertionError("the worker reads no file of the environment")
 
-        own = workers.Workers(load, SystemClock(), workers.Limits(level=level))
+        own = workers.Workers(workers.Sources(load), SystemClock(), workers.Limits(level=level))
         try:
             await own.compile(workers.Version("production", "1", {}, targets), NodeData.local("a", {}))
         except PrecastError as error:

@@ -16,6 +16,7 @@ from precast.base import digests
 from precast.catalog.exports import ExportedResource, decode_exports
 from precast.catalog.sensitive import texts
 from precast.lang.issues import compiler as issues
+from precast.lang.puppetdb.answers import FleetAnswer, decode_answer
 from precast.lang.values.secret_texts import SecretTexts
 
 Step = str | int
@@ -153,6 +154,12 @@ class ExportedQuery(Question, frozen=True, tag="exported"):
         msgspec.structs.force_setattr(self, "query", _with_tuples(self.query))
 
 
+class FleetQuery(Question, frozen=True, tag="fleet"):
+    """The digest of the answer to a query over all nodes; `puppetdb/queries` describes the query."""
+
+    query: str
+
+
 class KeyedResult(Question, frozen=True, tag="keyed"):
     """The result of a pure function that mixes in the node's name. Asking for the result keeps the name itself a hole."""
 
@@ -198,6 +205,9 @@ class Answers(Protocol):
 
     def exports(self, question: ExportedQuery) -> bytes:
         """The list of exported resources whose digest was an earlier answer, as canonical JSON."""
+
+    def fleet(self, query: str) -> bytes:
+        """The answer to a query whose digest was an earlier answer, as canonical JSON."""
 
 
 class Inputs:
@@ -250,6 +260,11 @@ class Inputs:
         """The resources of other nodes that a query matches, in their order."""
         self.ask(question)
         return decode_exports(self._answers.exports(question))
+
+    def query_fleet(self, query: str) -> FleetAnswer:
+        """The answer to a query over all nodes."""
+        self.ask(FleetQuery(query))
+        return decode_answer(self._answers.fleet(query))
 
     def digest(self, path: str) -> digests.Digest | None:
         digest = self.ask(FileDigest(path))

@@ -18,6 +18,7 @@ from precast.lang.file_trees import FileStore
 from precast.lang.inputs import ABSENT, Answer, Path, Question
 from precast.lang.issues import compiler as issues
 from precast.lang.node_matching import match_node
+from precast.lang.puppetdb.answers import Fleet, NoFleet
 from precast.lang.trusted_data import trusted_data
 
 # Part of every trace. It changes with what a compile gives for the same answers, so that nodes get no leaf of an earlier compiler.
@@ -104,6 +105,7 @@ class NodeAnswers:
         costly: CostlyAnswers | None = None,
         exports: OtherExports | None = None,
         answer_key: bytes = b"",
+        fleet: Fleet | None = None,
     ) -> None:
         """Without `costly`, `answer_key` authenticates the digests of data; commands on a machine, which keep no trace, have none."""
         self.node = node
@@ -114,6 +116,7 @@ class NodeAnswers:
         self._decryptor = decryptor
         self._costly: CostlyAnswers = costly or _OwnCostlyAnswers(answer_key)
         self._exports: OtherExports = exports or KnownExports()
+        self._fleet: Fleet = fleet or NoFleet()
         self._keyed = {"fqdn_rand": _fqdn_rand, "fqdn_rotate": _fqdn_rotate, **(keyed or {})}
 
     def content(self, digest: digests.Digest) -> bytes:
@@ -125,6 +128,9 @@ class NodeAnswers:
 
     def exports(self, question: inputs.ExportedQuery) -> bytes:
         return self._exports.find(self.node.certname, question).exports
+
+    def fleet(self, query: str) -> bytes:
+        return self._fleet.find(self.node.certname, query).data
 
     def answer(self, question: Question) -> Answer:
         match question:
@@ -179,6 +185,11 @@ class NodeAnswers:
             return ABSENT
         return self._costly.data_key(digest, reader, key, self.content)
 
+    def _answer_about_others(self, question: inputs.ExportedQuery | inputs.FleetQuery) -> Answer:
+        if isinstance(question, inputs.FleetQuery):
+            return self._fleet.find(self.node.certname, question.query).digest
+        return self._exports.find(self.node.certname, question).digest
+
     def _module_fact(self, name: str, roots: tuple[str, ...]) -> Answer:
         if any(plugin.endswith(f"/facts/{name}.py") for plugin, _ in self._files.plugins(roots)):
             return ABSENT
@@ -213,8 +224,8 @@ class NodeAnswers:
             case inputs.DecryptionKey(options):
                 fingerprint = self._decryptor.fingerprint(dict(options)) if self._decryptor is not None else None
                 return ABSENT if fingerprint is None else fingerprint
-            case inputs.ExportedQuery():
-                return self._exports.find(self.node.certname, question).digest
+            case inputs.ExportedQuery() | inputs.FleetQuery():
+                return self._answer_about_others(question)
             case _:
                 raise issues.UNKNOWN_QUESTION.error(question=type(question).__name__)
 

@@ -14,5 +14,7 @@ RECLASSIFY = WorkKind("reclassify")
 ASK_ENC = WorkKind("enc")
 # Deploy an environment from the repository that is configured for it; the key is the environment.
 DEPLOY = WorkKind("deploy")
+# Evaluate the queries again that catalogs of an environment rest on; the key is the environment, or * for all.
+REEVALUATE = WorkKind("reevaluate", max_attempts=1_000)
 # Compile at a branch point where a trace tree ends, for the nodes that wait there; the key is the branch.
 COMPILE = WorkKind("compile", max_attempts=3)

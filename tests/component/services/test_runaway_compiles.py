@@ -11,7 +11,7 @@ from precast.base.clock import SystemClock
 from precast.base.errors import UnavailableError
 from precast.lang.node_answers import NodeData
 from precast.services.compile.messages import Compiled
-from precast.services.compile.workers import Limits, Version, Workers
+from precast.services.compile.workers import Limits, Sources, Version, Workers
 
 LIMITS = Limits(compile_s=5.0, memory_bytes=400 * 1024 * 1024)
 HIERA = "version: 5\nhierarchy:\n  - name: common\n    path: common.yaml\n"
@@ -52,7 +52,7 @@ class Site:
 
     def __init__(self) -> None:
         self._contents: dict[str, bytes] = {}
-        self.workers = Workers(self._load, SystemClock(), LIMITS)
+        self.workers = Workers(Sources(self._load), SystemClock(), LIMITS)
 
     def version(self, environment: str, files: Mapping[str, str]) -> Version:
         known = {path: digests.of_bytes(text.encode()) for path, text in files.items()}

@@ -46,6 +46,7 @@ TEXTS = {
     *("entry", "after_entry"),
     *("exports", "cause_node", "cause_type", "cause_title", "loop"),
     *("ref", "document", "master"),
+    "query",
 }
 BYTES = {
     "sealed",
@@ -192,6 +193,8 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "node_change": {"catalogs"},
         "node_policy": {"policies"},
         "catalog_index": {"catalogs"},
+        "fleet_answer": {"fleet"},
+        "fleet_reader": {"fleet"},
         "catalog_export": {"exports"},
         "exported_resource": {"exports"},
         "export_type": {"exports"},

@@ -2,8 +2,15 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from functools import partial
 
-from precast.app.exports import build_decision_exports, build_export_publisher, build_export_rounds
+from precast.app.exports import (
+    build_decision_exports,
+    build_export_publisher,
+    build_export_rounds,
+    build_fleet_answers,
+    build_fleet_watch,
+)
 from precast.app.secrets import build_secret_values
 from precast.app.server_facts import read_server_facts
 from precast.app.settings import ServerSettings
@@ -15,7 +22,8 @@ from precast.services.compile.changes import ChangeReasons
 from precast.services.compile.compiler import CompilerService
 from precast.services.compile.decider import DecisionService
 from precast.services.compile.inputs import NodeInputs
-from precast.services.compile.workers import Limits, Workers
+from precast.services.compile.walks import OtherAnswers
+from precast.services.compile.workers import Limits, Sources, Workers
 from precast.services.exports.answers import ExportAnswers
 from precast.services.secrets.keyring import Keyring
 from precast.services.traces.cache import TraceCache
@@ -48,19 +56,25 @@ async def compiler_tasks(
     resources.push_async_callback(costly.close)
     trace_cache = TraceCache(database, traces, versions, constants, costly, keyring.answer_key)
     answers = ExportAnswers(database, environments)
-    workers = Workers(versions.content, database.clock, limits, answers.answer)
+    others = OtherAnswers(answers, build_fleet_answers(database))
+    sources = Sources(versions.content, answers.answer, others.fleet.answer)
+    workers = Workers(sources, database.clock, limits)
     resources.push_async_callback(workers.close)
     reasons = ChangeReasons(database, traces, environments, trace_cache)
     exports = build_decision_exports(database, answers)
     releases = Releases(database, catalogs, environments, build_audit_log(database), build_export_publisher(database))
     policy = ReleasePolicy(environments, catalogs, releases, exports)
-    decisions = DecisionService(database, inputs, trace_cache, traces, catalogs, work, reasons, policy, exports)
+    watch = build_fleet_watch(database)
+    decisions = DecisionService(
+        *(database, inputs, trace_cache, traces, catalogs, work, reasons, policy, exports, others, watch)
+    )
     secrets, ids = (Secrets(database), build_secret_values(database, keyring)), TimeOrderedIds(database.clock)
     compiler = CompilerService(
-        database, inputs, trace_cache, workers, traces, catalogs, work, blobs, *secrets, ids, answers
+        database, inputs, trace_cache, workers, traces, catalogs, work, blobs, *secrets, ids, others
     )
     rounds = build_export_rounds(database)
-    return [lambda: decisions.run(server_id), lambda: compiler.run(server_id), lambda: rounds.run(server_id)]
+    loops = (decisions.run, compiler.run, rounds.run, watch.run)
+    return [partial(loop, server_id) for loop in loops]
 
 
 def compile_limits(settings: ServerSettings) -> Limits:

@@ -18,9 +18,8 @@ from precast.catalog import body as bodies
 from precast.catalog.exports import ExportedResource, exports_of
 from precast.services.compile.inputs import NodeInput, NodeInputs, node_data
 from precast.services.compile.messages import Compiled
-from precast.services.compile.walks import Branch
+from precast.services.compile.walks import Branch, OtherAnswers
 from precast.services.compile.workers import Version, Workers
-from precast.services.exports.answers import ExportAnswers
 from precast.services.queue_worker import LostClaim, run_worker
 from precast.services.secrets.values import HiddenCatalog, SecretValues
 from precast.services.traces.cache import FailedWalk, TraceCache
@@ -79,10 +78,10 @@ class CompilerService:
         secrets: Secrets,
         secret_values: SecretValues,
         ids: Ids,
-        exports: ExportAnswers,
+        others: OtherAnswers,
     ) -> None:
         self._database, self._inputs, self._trace_cache = database, inputs, trace_cache
-        self._workers, self._blobs, self._exports = workers, blobs, exports
+        self._workers, self._blobs, self._others = workers, blobs, others
         self._traces, self._catalogs, self._work, self._ids = traces, catalogs, work, ids
         self._secrets, self._secret_values = secrets, secret_values
         self.compiles = 0
@@ -132,8 +131,8 @@ class CompilerService:
         assert node_input.version is not None, "the caller checks it"
         node = msgspec.structs.replace(node_data(node_input), entry=entry)
         tree = await self._trace_cache.tree(node_input.environment, node_input.version)
-        exports = self._exports.begin(node_input.environment)
-        (walk,) = await self._trace_cache.walk(tree, [node], exports)
+        others = self._others.begin(node_input.environment)
+        (walk,) = await self._trace_cache.walk(tree, [node], others)
         if isinstance(walk, ReachedLeaf):
             return None
         if isinstance(walk, FailedWalk):

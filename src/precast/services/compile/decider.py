@@ -15,8 +15,9 @@ from precast.services.catalogs.release_policy import ReleasePolicy
 from precast.services.catalogs.skeletons import Skeletons
 from precast.services.compile.changes import ChangeReasons
 from precast.services.compile.inputs import NodeInput, NodeInputs
-from precast.services.compile.walks import Branch, CatalogWalks, DecisionOutcome, Wanted
+from precast.services.compile.walks import Branch, CatalogWalks, DecisionOutcome, OtherAnswers, Wanted
 from precast.services.exports.decisions import DecisionExports
+from precast.services.query.fleet.watching import FleetWatch
 from precast.services.queue_worker import LostClaim, run_worker
 from precast.services.traces.cache import TraceCache
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
@@ -59,11 +60,13 @@ class DecisionService:
         reasons: ChangeReasons,
         policy: ReleasePolicy,
         exports: DecisionExports,
+        others: OtherAnswers,
+        watch: FleetWatch,
     ) -> None:
         self._database, self._inputs, self._trace_cache, self._traces = database, inputs, trace_cache, traces
         self._catalogs, self._work, self._reasons, self._policy = catalogs, work, reasons, policy
-        self._exports = exports
-        self._walks = CatalogWalks(database.clock, trace_cache, Skeletons(catalogs.documents), exports.answers)
+        self._exports, self._watch = exports, watch
+        self._walks = CatalogWalks(database.clock, trace_cache, Skeletons(catalogs.documents), others)
 
     async def run(self, owner: str) -> None:
         """Work off decisions until cancelled. Cancelling is safe: another worker claims the items when the lease ends."""
@@ -133,7 +136,11 @@ class DecisionService:
     ) -> Transaction[None]:
         yield from self._lock_chains(outcome)
         yield from self._catalogs.staged.lock_chains([node_input.node for node_input in node_inputs])
-        outdated = yield from self._exports.record(outcome.exports, [node_input.node for node_input in node_inputs])
+        nodes = [node_input.node for node_input in node_inputs]
+        outdated = [
+            *(yield from self._exports.record(outcome.exports, nodes)),
+            *(yield from self._watch.record(outcome.fleet, nodes)),
+        ]
         if outcome.staged:
             before = yield from self._catalogs.staged.find([staged.node for staged in outcome.staged])
             yield from self._catalogs.staged.stage(outcome.staged)

@@ -10,6 +10,7 @@ from precast.catalog.problems import CatalogProblem
 from precast.lang.exports import ExportsAnswer
 from precast.lang.inputs import ExportedQuery
 from precast.lang.node_answers import NodeData
+from precast.lang.puppetdb.answers import EncodedAnswer
 
 
 class Begin(msgspec.Struct, frozen=True, tag="begin"):
@@ -50,6 +51,18 @@ class Exports(msgspec.Struct, frozen=True, tag="exports"):
     answer: ExportsAnswer
 
 
+class FleetReply(msgspec.Struct, frozen=True, tag="fleet"):
+    """The answer to a query over the fleet that the worker requested."""
+
+    answer: EncodedAnswer
+
+
+class FleetRequest(msgspec.Struct, frozen=True, tag="want_fleet"):
+    """The worker requests the answer to a query over the fleet."""
+
+    query: str
+
+
 class ExportsRequest(msgspec.Struct, frozen=True, tag="want_exports"):
     """The worker requests the exports of other nodes that a collector's query matches."""
 
@@ -75,8 +88,8 @@ class WorkerFault(msgspec.Struct, frozen=True, tag="broke"):
     reason: str
 
 
-ToWorker = Begin | Compile | Content | Exports
-FromWorker = ContentRequest | ExportsRequest | Compiled | WorkerFault
+ToWorker = Begin | Compile | Content | Exports | FleetReply
+FromWorker = ContentRequest | ExportsRequest | FleetRequest | Compiled | WorkerFault
 
 encode = msgspec.msgpack.Encoder().encode
 decode_to_worker = msgspec.msgpack.Decoder(ToWorker).decode

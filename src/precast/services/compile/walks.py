@@ -18,6 +18,7 @@ from precast.lang.node_answers import NodeData
 from precast.services.catalogs.skeletons import Skeletons
 from precast.services.compile.inputs import NodeInput, node_data
 from precast.services.exports.answers import ExportAnswers, ExportReads
+from precast.services.query.fleet.answering import FleetAnswers, FleetReads
 from precast.services.traces.cache import FailedWalk, TraceCache
 from precast.services.traces.walker import MissingBranch, ReachedLeaf
 from precast.store.catalogs.entries import EntryRow, StagedEntry
@@ -55,11 +56,28 @@ class FailedEntry(NamedTuple):
     error: PrecastError
 
 
+class OtherReads(NamedTuple):
+    """What the walks of some nodes of one environment read of other nodes."""
+
+    exports: ExportReads
+    fleet: FleetReads
+
+
+class OtherAnswers(NamedTuple):
+    """Answers questions about other nodes."""
+
+    exports: ExportAnswers
+    fleet: FleetAnswers
+
+    def begin(self, environment: str) -> OtherReads:
+        return OtherReads(self.exports.begin(environment), self.fleet.begin(environment))
+
+
 class DecisionOutcome:
     """The outcome for a batch of nodes.
 
     Catalogs are staged or waiting at a branch. Nodes are idle because they have no code or no facts, or failed: then nothing is decided.
-    `exports` are those of other nodes that the walks read.
+    `exports` and `fleet` are what the walks read of other nodes.
     """
 
     def __init__(self) -> None:
@@ -70,6 +88,7 @@ class DecisionOutcome:
         self.idle: list[str] = []
         self.failed: dict[str, PrecastError] = {}
         self.exports: list[ExportReads] = []
+        self.fleet: list[FleetReads] = []
 
     def add(self, other: "DecisionOutcome") -> None:
         self.staged += other.staged
@@ -79,6 +98,7 @@ class DecisionOutcome:
         self.idle += other.idle
         self.failed |= other.failed
         self.exports += other.exports
+        self.fleet += other.fleet
 
 
 class _Target(NamedTuple):
@@ -92,8 +112,8 @@ class _Target(NamedTuple):
 class CatalogWalks:
     """Finds the catalogs of nodes; holds only caches."""
 
-    def __init__(self, clock: Clock, trace_cache: TraceCache, skeletons: Skeletons, exports: ExportAnswers) -> None:
-        self._clock, self._trace_cache, self._skeletons, self._exports = clock, trace_cache, skeletons, exports
+    def __init__(self, clock: Clock, trace_cache: TraceCache, skeletons: Skeletons, others: OtherAnswers) -> None:
+        self._clock, self._trace_cache, self._skeletons, self._others = clock, trace_cache, skeletons, others
 
     async def decide(self, node_inputs: Sequence[NodeInput], wanted: Wanted) -> DecisionOutcome:
         """Walk these nodes, and their wanted entry points, through the trees of their versions. Writes nothing.
@@ -117,10 +137,11 @@ class CatalogWalks:
 
     async def _walk(self, environment: str, version: str, targets: Sequence[_Target]) -> DecisionOutcome:
         tree = await self._trace_cache.tree(environment, version)
-        exports = self._exports.begin(environment)
-        walks = await self._trace_cache.walk(tree, [target.data for target in targets], exports)
+        others = self._others.begin(environment)
+        walks = await self._trace_cache.walk(tree, [target.data for target in targets], others)
         found = DecisionOutcome()
-        found.exports.append(exports)
+        found.exports.append(others.exports)
+        found.fleet.append(others.fleet)
         for target, walk in zip(targets, walks, strict=True):
             node, entry = target.node_input.node, target.data.entry
             # The walk of the main manifest is the first of each node.

@@ -30,6 +30,7 @@ from precast.lang.compile import CompileFailure, compile_catalog
 from precast.lang.exports import ExportsAnswer
 from precast.lang.inputs import ExportedQuery, Inputs
 from precast.lang.node_answers import NodeAnswers
+from precast.lang.puppetdb.answers import EncodedAnswer
 from precast.lang.settings import LogLine, Settings
 from precast.lang.values.secret_texts import SecretTexts
 from precast.services.compile.messages import (
@@ -40,6 +41,8 @@ from precast.services.compile.messages import (
     ContentRequest,
     Exports,
     ExportsRequest,
+    FleetReply,
+    FleetRequest,
     FromWorker,
     ToWorker,
     WorkerFault,
@@ -89,7 +92,7 @@ class Worker:
                 self._compiles += 1
                 if self._compiles % COMPILES_BETWEEN_COLLECTIONS == 0:
                     gc.collect()
-            case Content() | Exports():
+            case Content() | Exports() | FleetReply():
                 raise ValueError("the server sent an answer that was not requested")
 
     def _start(self, begin: Begin) -> None:
@@ -101,10 +104,11 @@ class Worker:
         self._files = VersionFiles(begin.files, self._fetch)
 
     def _compile(self, request: Compile) -> Compiled:
-        begin, exports = self._begin, _PipeExports(self._ask_exports)
-        inputs = Inputs(
-            NodeAnswers(request.node, self._files, begin.constants, exports=exports, answer_key=begin.answer_key)
+        begin, exports, fleet = self._begin, _PipeExports(self._ask_exports), _PipeFleet(self._ask_fleet)
+        answers = NodeAnswers(
+            *(request.node, self._files, begin.constants), exports=exports, answer_key=begin.answer_key, fleet=fleet
         )
+        inputs = Inputs(answers)
         self._secrets = inputs.secrets
         try:
             result = compile_catalog(inputs, self._settings)
@@ -137,6 +141,13 @@ class Worker:
                 return answer
         raise EOFError("the server closed the pipe")
 
+    def _ask_fleet(self, query: str) -> EncodedAnswer:
+        self._send(FleetRequest(query))
+        match self._receive():
+            case FleetReply(answer):
+                return answer
+        raise EOFError("the server closed the pipe")
+
     def _receive(self) -> ToWorker | None:
         data = read_frame(self._incoming)
         return None if data is None else decode_to_worker(data)
@@ -158,6 +169,20 @@ class _PipeExports:
         if question not in self._known:
             self._known[question] = self._ask(question)
         return self._known[question]
+
+
+class _PipeFleet:
+    """The queries over the fleet that one compile has asked, each of them once."""
+
+    def __init__(self, ask: Callable[[str], EncodedAnswer]) -> None:
+        self._ask = ask
+        self._known: dict[str, EncodedAnswer] = {}
+
+    def find(self, node: str, query: str) -> EncodedAnswer:
+        del node  # the answer is the same for all nodes of an environment
+        if query not in self._known:
+            self._known[query] = self._ask(query)
+        return self._known[query]
 
 
 def _describe_error(error: Exception) -> str:

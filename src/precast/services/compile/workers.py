@@ -18,6 +18,7 @@ from precast.base.frames import LENGTH_BYTES, frame_length
 from precast.lang.exports import ExportsAnswer
 from precast.lang.inputs import ExportedQuery
 from precast.lang.node_answers import NodeData
+from precast.lang.puppetdb.answers import EncodedAnswer
 from precast.services.compile import issues
 from precast.services.compile.messages import (
     Begin,
@@ -27,6 +28,8 @@ from precast.services.compile.messages import (
     ContentRequest,
     Exports,
     ExportsRequest,
+    FleetReply,
+    FleetRequest,
     ToWorker,
     WorkerFault,
     decode_from_worker,
@@ -39,6 +42,8 @@ MODULE = "precast.services.compile.worker"
 Load = Callable[[Digest], Awaitable[bytes]]
 # Answers a collector's question for a node of an environment.
 LoadExports = Callable[[str, str, ExportedQuery], Awaitable[ExportsAnswer]]
+# Answers a query over the fleet for an environment.
+AnswerFleet = Callable[[str, str], Awaitable[EncodedAnswer]]
 
 
 class Limits(NamedTuple):
@@ -49,6 +54,14 @@ class Limits(NamedTuple):
     idle_s: float = 300.0
     processes: int = 4
     level: Level = Level.STRICT
+
+
+class Sources(NamedTuple):
+    """What workers may ask for: files, and what is known of other nodes. Without `exports` none are collected, with a warning."""
+
+    content: Load
+    exports: LoadExports | None = None
+    fleet: AnswerFleet | None = None
 
 
 class Version(NamedTuple):
@@ -70,8 +83,8 @@ def worker_command(limits: Limits) -> list[str]:
 class _Process:
     """One worker. Its compiles run one after the other."""
 
-    def __init__(self, version: Version, load: Load, load_exports: LoadExports | None, limits: Limits) -> None:
-        self._version, self._load, self._load_exports, self._limits = version, load, load_exports, limits
+    def __init__(self, version: Version, sources: Sources, limits: Limits) -> None:
+        self._version, self._sources, self._limits = version, sources, limits
         self._process: asyncio.subprocess.Process | None = None
         self.turn = asyncio.Lock()
         self.used_s = 0.0
@@ -111,13 +124,19 @@ class _Process:
                 case WorkerFault(reason):
                     await self.end()
                     raise issues.COMPILE_CRASHED.error(node=node.certname, reason=reason)
-                case ContentRequest(digest):
-                    _send(process.stdin, Content(await self._load(digest)))
-                case ExportsRequest(question) if self._load_exports is not None:
-                    answer = await self._load_exports(self._version.environment, node.certname, question)
-                    _send(process.stdin, Exports(answer))
-                case ExportsRequest():
-                    raise ValueError("it requested exports, which it was not told to collect")
+                case request:
+                    _send(process.stdin, await self._answer(node, request))
+
+    async def _answer(self, node: NodeData, request: ContentRequest | ExportsRequest | FleetRequest) -> ToWorker:
+        environment, sources = self._version.environment, self._sources
+        match request:
+            case ContentRequest(digest):
+                return Content(await sources.content(digest))
+            case ExportsRequest(question) if sources.exports is not None:
+                return Exports(await sources.exports(environment, node.certname, question))
+            case FleetRequest(query) if sources.fleet is not None:
+                return FleetReply(await sources.fleet(environment, query))
+        raise ValueError("it asked about other nodes, of which this server tells nothing")
 
     async def _start(self) -> asyncio.subprocess.Process:
         """Start the process in a session of its own and without our environment, which holds the password of the database."""
@@ -132,7 +151,7 @@ class _Process:
         assert process.stdin is not None
         version = self._version
         files, constants = dict(version.files), dict(version.constants)
-        rest = version.answer_key, version.is_strict, self._load_exports is not None
+        rest = version.answer_key, version.is_strict, self._sources.exports is not None
         _send(process.stdin, Begin(version.environment, files, constants, *rest))
         return process
 
@@ -162,11 +181,8 @@ def _send(pipe: asyncio.StreamWriter, message: ToWorker) -> None:
 class Workers:
     """All workers of this server. Cancelling a compile ends its process."""
 
-    def __init__(
-        self, load: Load, clock: Clock, limits: Limits | None = None, load_exports: LoadExports | None = None
-    ) -> None:
-        """Without `load_exports`, exported resources are not collected, and a compile warns of them."""
-        self._load, self._clock, self._load_exports = load, clock, load_exports
+    def __init__(self, sources: Sources, clock: Clock, limits: Limits | None = None) -> None:
+        self._sources, self._clock = sources, clock
         self._limits = limits or Limits()
         self._processes: dict[tuple[str, str], _Process] = {}
 
@@ -181,7 +197,7 @@ class Workers:
         process = self._processes.get(key)
         if process is None:
             await self._make_room()
-            process = self._processes.setdefault(key, _Process(version, self._load, self._load_exports, self._limits))
+            process = self._processes.setdefault(key, _Process(version, self._sources, self._limits))
         async with process.turn:
             process.used_s = self._clock.monotonic_s()
             return await process.compile(node)

@@ -34,6 +34,7 @@ from precast.store.nodes import policies
 from precast.store.nodes.classification import ClassificationValues, SourceClassification
 from precast.store.nodes.nodes import Fleet
 from precast.store.plans.runs import delete_node_successes
+from precast.store.query import fleet_answers
 from precast.store.queue.queue import WorkQueue
 from precast.store.reports import reports
 from precast.store.sessions.sessions import Sessions
@@ -231,6 +232,7 @@ class NodeService:
         yield from reports.delete_node_reports(node)
         yield from remove_waiter(node)
         yield from self._exports.delete_node(node)
+        yield from fleet_answers.delete_node(node)
         yield from delete_node_catalogs(node)
         yield from policies.delete_policy(node)
         yield from purge_node_attempts(node, self._database.clock.now())

@@ -8,11 +8,13 @@ from precast.base.errors import PrecastError
 from precast.lang.exports import OtherExports
 from precast.lang.inputs import Answer, Question
 from precast.lang.node_answers import NodeData
+from precast.lang.puppetdb.answers import Fleet
 from precast.services.traces.chains import BranchPoint, Chain
 from precast.services.traces.constants import VersionConstants
 from precast.services.traces.costly_answers import (
     CostlyQuestion,
     ExportsToRead,
+    FleetQueryToAnswer,
     NodeToMatch,
     NotAnswered,
     SharedIndexes,
@@ -42,6 +44,23 @@ class ExportReader(OtherExports, Protocol):
 
     async def load(self, type_name: str) -> None:
         """Read the exports of a type. Raises PrecastError."""
+
+
+class FleetReader(Fleet, Protocol):
+    """The answers to queries over the fleet that walks read: `find` raises NotAnswered for one that is not loaded."""
+
+    async def load(self, query: str) -> None:
+        """Read an answer. Raises PrecastError."""
+
+
+class OtherNodes(Protocol):
+    """What walks read of other nodes."""
+
+    @property
+    def exports(self) -> ExportReader: ...
+
+    @property
+    def fleet(self) -> FleetReader: ...
 
 
 class TraceCache:
@@ -76,22 +95,22 @@ class TraceCache:
         self._trees.drop(environments)
 
     async def walk(
-        self, tree: TraceTree, nodes: Sequence[NodeData], exports: ExportReader | None = None
+        self, tree: TraceTree, nodes: Sequence[NodeData], others: OtherNodes | None = None
     ) -> list[ReachedLeaf | MissingBranch | FailedWalk]:
-        """Walk each node to its leaf, or to the branch point where the stored tree ends. Without `exports` no node exports anything.
+        """Walk each node to its leaf, or to the branch point where the stored tree ends. Without `others` there are none.
 
         The walk of a node fails if one of its answers takes too much time or memory. Raises UnavailableError if that concerns all nodes.
         """
         results: dict[int, ReachedLeaf | MissingBranch | FailedWalk] = {}
         walking = list(range(len(nodes)))
         while walking:
-            round_results = await asyncio.to_thread(_walk_all, tree, [nodes[at] for at in walking], exports)
+            round_results = await asyncio.to_thread(_walk_all, tree, [nodes[at] for at in walking], others)
             again = []
             branch_points: dict[BranchPoint, None] = {}
             for at, result in zip(walking, round_results, strict=True):
                 if isinstance(result, NotAnswered):
                     try:
-                        await self._answer(tree, result.question, exports)
+                        await self._answer(tree, result.question, others)
                     except PrecastError as error:
                         results[at] = FailedWalk(error)
                     else:
@@ -118,14 +137,14 @@ class TraceCache:
             except NotAnswered as missing:
                 await self._answer(tree, missing.question)
 
-    async def _answer(self, tree: TraceTree, question: CostlyQuestion, exports: ExportReader | None = None) -> None:
-        """Read exports, or have a process answer a question that a walk may not evaluate itself.
+    async def _answer(self, tree: TraceTree, question: CostlyQuestion, others: OtherNodes | None = None) -> None:
+        """Read about other nodes, or have a process answer a question that a walk may not evaluate itself.
 
-        Raises UnavailableError TRACE-002 to TRACE-005, and what `exports` raises.
+        Raises UnavailableError TRACE-002 to TRACE-005, and what `others` raise.
         """
-        if isinstance(question, ExportsToRead):
-            assert exports is not None, "only they raise it"
-            await exports.load(question.type_name)
+        if isinstance(question, ExportsToRead | FleetQueryToAnswer):
+            assert others is not None, "only they raise it"
+            await _load(question, others)
             return
         if isinstance(question, NodeToMatch):
             matched = await self._costly.ask(tree.environment, MatchNode(*question))
@@ -171,13 +190,20 @@ class TraceCache:
         return rows
 
 
+async def _load(question: ExportsToRead | FleetQueryToAnswer, others: OtherNodes) -> None:
+    if isinstance(question, ExportsToRead):
+        await others.exports.load(question.type_name)
+    else:
+        await others.fleet.load(question.query)
+
+
 def _walk_all(
-    tree: TraceTree, nodes: Sequence[NodeData], exports: OtherExports | None
+    tree: TraceTree, nodes: Sequence[NodeData], others: OtherNodes | None
 ) -> list[ReachedLeaf | MissingBranch | NotAnswered]:
     results: list[ReachedLeaf | MissingBranch | NotAnswered] = []
     for node in nodes:
         try:
-            results.append(tree.walk(node, exports))
+            results.append(tree.walk(node, others.exports, others.fleet) if others else tree.walk(node))
         except NotAnswered as missing:
             results.append(missing)
     return results

@@ -39,7 +39,13 @@ class ExportsToRead(NamedTuple):
     type_name: str
 
 
-CostlyQuestion = FileToIndex | NodeToMatch | ExportsToRead
+class FleetQueryToAnswer(NamedTuple):
+    """A query over the fleet whose answer a walk asks for."""
+
+    query: str
+
+
+CostlyQuestion = FileToIndex | NodeToMatch | ExportsToRead | FleetQueryToAnswer
 
 
 class NotAnswered(Exception):

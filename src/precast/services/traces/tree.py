@@ -12,6 +12,7 @@ from precast.base.digests import Digest
 from precast.lang.exports import OtherExports
 from precast.lang.inputs import Answer, Question
 from precast.lang.node_answers import NodeAnswers, NodeData
+from precast.lang.puppetdb.answers import Fleet
 from precast.services.traces.chains import BranchPoint, Chain
 from precast.services.traces.costly_answers import KnownAnswers
 from precast.services.traces.version_files import VersionFiles
@@ -29,9 +30,11 @@ class TraceTree:
         self._store = VersionFiles(files, _refuse_content)
         self._walker = Walker(self._answers(NodeData("", {}, {})).answer)
 
-    def walk(self, node: NodeData, exports: OtherExports | None = None) -> ReachedLeaf | MissingBranch:
+    def walk(
+        self, node: NodeData, exports: OtherExports | None = None, fleet: Fleet | None = None
+    ) -> ReachedLeaf | MissingBranch:
         """Walk a node as far as the chains in memory go. Raises NotAnswered."""
-        return self._walker.walk(self._answers(node, exports).answer)
+        return self._walker.walk(self._answers(node, exports, fleet).answer)
 
     def ask(self, node: NodeData, question: Question) -> Answer:
         """The answer of this version for a node. Raises NotAnswered."""
@@ -41,8 +44,8 @@ class TraceTree:
         """Cache the chain of reads that begins at a branch point. Raises NotAnswered if it read a file that is not indexed yet."""
         self._walker.add_chain(branch_point, chain)
 
-    def _answers(self, node: NodeData, exports: OtherExports | None = None) -> NodeAnswers:
-        return NodeAnswers(node, self._store, self.constants, costly=self.costly, exports=exports)
+    def _answers(self, node: NodeData, exports: OtherExports | None = None, fleet: Fleet | None = None) -> NodeAnswers:
+        return NodeAnswers(node, self._store, self.constants, costly=self.costly, exports=exports, fleet=fleet)
 
 
 def _refuse_content(digest: Digest) -> bytes:

@@ -258,6 +258,8 @@ TABLES: tuple[Table, ...] = (
         ("node", "state"),
         ("round", "cause_node", "cause_type", "cause_title", "stopped_at", "loop"),
     ),
+    Table("fleet_answer", ("environment", "id"), ("query", "digest", "answer", "changed_at", "allowed_at", "told"), 4),
+    Table("fleet_reader", ("node", "environment", "query"), ()),
     Table("catalog_index", ("skeleton",), ("id", "indexed_at")),
     Table("catalog_resource", ("id",), ("type", "title_key", "body")),
     Table("catalog_value", ("name", "value_key", "type", "resource"), ()),

@@ -22,7 +22,7 @@ from precast.lang.settings import Settings
 from precast.lang.values.base import Sensitive
 from precast.services.compile.messages import Begin, Compile, Compiled, encode_frame
 from precast.services.compile.worker import Worker
-from precast.services.compile.workers import Limits, Version, Workers
+from precast.services.compile.workers import Limits, Sources, Version, Workers
 from precast.services.traces.chains import decode_links
 
 NODE = NodeData.local("a.example.org", {"os": {"name": "Debian"}})
@@ -36,7 +36,7 @@ class Site:
         self.loaded: list[str] = []
         self.exports: list[ExportedResource] = []
         self.asked: list[tuple[str, str, ExportedQuery]] = []
-        self.workers = Workers(self._load, SystemClock(), limits, self._load_exports)
+        self.workers = Workers(Sources(self._load, self._load_exports), SystemClock(), limits)
 
     def version(self, files: Mapping[str, str], environment: str = "production") -> Version:
         known = {path: digests.of_bytes(text.encode()) for path, text in files.items()}
@@ -105,7 +105,7 @@ async def test_exports_are_asked_for_once_and_are_those_of_the_answer(site: Site
 
 async def test_worker_of_a_server_without_exports_warns() -> None:
     site = Site()
-    site.workers = Workers(site._load, SystemClock())
+    site.workers = Workers(Sources(site._load), SystemClock())
     version = site.version({"manifests/site.pp": "@@notify { 'x': } Notify <<| |>>"})
     compiled = await site.workers.compile(version, NODE)
     await site.workers.close()

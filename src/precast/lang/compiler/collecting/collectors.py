@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Collector(Rich):
     """A collector and the resources it has matched so far. As a value it can only be an operand of an arrow."""
 
-    __slots__ = ("exported", "matched", "overrides", "query", "scope", "source", "span", "type_name")
+    __slots__ = ("exported", "has_asked", "matched", "overrides", "query", "scope", "source", "span", "type_name")
 
     def __init__(
         self,
@@ -38,6 +38,7 @@ class Collector(Rich):
         self.type_name = type_name
         self.query = query
         self.exported = exported
+        self.has_asked = False
         self.overrides = overrides
         self.scope = scope
         self.source = source
@@ -53,7 +54,9 @@ class Collector(Rich):
             return False
         try:
             fresh = self._matching(catalog)
-            if self.exported:
+            if self.exported and not self.has_asked:
+                # What other nodes export does not change during a compile.
+                self.has_asked = True
                 query = self.query.data()
                 fresh += collect_foreign(catalog, self.type_name, query, self.scope, self.source, self.span)
         except PrecastError as error:

@@ -38,4 +38,26 @@ TABLES = (
     ){strict}
     """,
     "CREATE INDEX catalog_member_catalog ON catalog_member (catalog, resource)",
+    """
+    CREATE TABLE fleet_answer (              -- the answers to queries over the fleet that compiles get
+        environment TEXT NOT NULL,           -- whose nodes the query sees; empty for all
+        id          TEXT NOT NULL,           -- the digest of the query
+        query       TEXT NOT NULL,           -- canonical JSON
+        digest      TEXT NOT NULL,           -- of the answer
+        answer      {bytes} NOT NULL,        -- compressed canonical JSON
+        changed_at  {int} NOT NULL,
+        allowed_at  {int} NOT NULL,          -- until when the allowance of changes is used up
+        told        TEXT,                    -- the last reader whose decision was requested for this answer; NULL if no more are to be told
+        PRIMARY KEY (environment, id)
+    ){strict}
+    """,
+    """
+    CREATE TABLE fleet_reader (              -- the nodes whose catalogs, or missing catalogs, rest on an answer
+        node        TEXT NOT NULL REFERENCES node (name),
+        environment TEXT NOT NULL,
+        query       TEXT NOT NULL,           -- the id of the answer
+        PRIMARY KEY (node, environment, query)
+    ){strict}
+    """,
+    "CREATE INDEX fleet_reader_query ON fleet_reader (environment, query, node)",
 )

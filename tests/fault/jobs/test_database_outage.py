@@ -26,8 +26,9 @@ from tests.fault.jobs.failing_servers import Person, failing_sites, until
 from tests.fault.jobs.test_killed_servers import executions
 
 FEW = 3
-# What may wait in the server of all nodes together is 4 MB. Caches and the allocator need the rest.
-MOST_GROWTH_KB = 64 * 1024
+# What may wait in the server of all nodes together is 4 MB, as records; batches of them, and the allocator, need the rest. Light agents
+# have no send window, so buffers of their connections fill as far as they go.
+MOST_GROWTH_KB, MOST_OF_EACH_KB = 64 * 1024, 128
 
 
 class Memory:
@@ -120,7 +121,7 @@ def run_through_outage(directory: Path, count: int, lines: int) -> tuple[Memory,
 @pytest.mark.timeout(600)
 def test_results_that_a_failed_database_delays_are_stored_whole_and_once(tmp_path: Path) -> None:
     memory, _, _ = run_through_outage(tmp_path, 21, 200)
-    assert memory.peak_kb - memory.first_kb < MOST_GROWTH_KB
+    assert memory.peak_kb - memory.first_kb < MOST_GROWTH_KB + 21 * MOST_OF_EACH_KB
 
 
 @pytest.mark.soak
@@ -131,5 +132,5 @@ def test_hundred_thousand_results_after_an_outage_need_no_memory_and_delay_no_sm
     print(
         f"\n{memory.first_kb} kB before, at most {memory.peak_kb} kB; the small command ended {seconds:.1f} s earlier"
     )
-    assert memory.peak_kb - memory.first_kb < MOST_GROWTH_KB
+    assert memory.peak_kb - memory.first_kb < MOST_GROWTH_KB + 500 * MOST_OF_EACH_KB
     assert small_at < large_at

@@ -93,7 +93,7 @@ class CompileServices:
         self.blobs, self.environments = Blobs(database), Environments(database)
         self.traces, self.catalogs, self.fleet = Traces(database), Catalogs(database), Fleet(database)
         versions = Versions(self.blobs)
-        answers = ExportAnswers(database, self.environments)
+        answers = ExportAnswers(database, self.environments, self.secret_values)
         self.others = OtherAnswers(answers, build_fleet_answers(database))
         self.watch = build_fleet_watch(database)
         sources = Sources(versions.content, answers.answer, self.others.fleet.answer)

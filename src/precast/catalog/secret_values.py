@@ -38,19 +38,20 @@ def fill_secrets(body: Body, values: Mapping[str, bytes]) -> Body:
 def _fill_resource(resource: ResourceData, values: Mapping[str, bytes]) -> ResourceData:
     if next(references(resource.parameters), None) is None:
         return resource
-    filled = {name: _fill(value, values) for name, value in resource.parameters.items()}
+    filled = {name: fill_value(value, values) for name, value in resource.parameters.items()}
     # As where a catalog is read: a parameter that turns out to be undef is one that was not given.
     parameters = {name: value for name, value in filled.items() if value is not None}
     return msgspec.structs.replace(resource, parameters=parameters)
 
 
-def _fill(data: Any, values: Mapping[str, bytes]) -> Any:
+def fill_value(data: Any, values: Mapping[str, bytes]) -> Any:
+    """The data with the values in the place of their references, each with its holes filled."""
     if isinstance(data, list | tuple):
-        return [_fill(item, values) for item in data]
+        return [fill_value(item, values) for item in data]
     if not isinstance(data, dict):
         return data
     if not is_reference(data):
-        return {key: _fill(item, values) for key, item in data.items()}
+        return {key: fill_value(item, values) for key, item in data.items()}
     value = values.get(str(data.get("__pvalue")))
     return data if value is None else _fill_holes(msgspec.json.decode(value), data.get("holes") or ())
 

@@ -55,7 +55,8 @@ async def compiler_tasks(
     costly = CostlyProcesses(database.clock, CostlyLimits(level=settings.confinement))
     resources.push_async_callback(costly.close)
     trace_cache = TraceCache(database, traces, versions, constants, costly, keyring.answer_key)
-    answers = ExportAnswers(database, environments)
+    secret_values = build_secret_values(database, keyring)
+    answers = ExportAnswers(database, environments, secret_values)
     others = OtherAnswers(answers, build_fleet_answers(database))
     sources = Sources(versions.content, answers.answer, others.fleet.answer)
     workers = Workers(sources, database.clock, limits)
@@ -68,7 +69,7 @@ async def compiler_tasks(
     decisions = DecisionService(
         *(database, inputs, trace_cache, traces, catalogs, work, reasons, policy, exports, others, watch)
     )
-    secrets, ids = (Secrets(database), build_secret_values(database, keyring)), TimeOrderedIds(database.clock)
+    secrets, ids = (Secrets(database), secret_values), TimeOrderedIds(database.clock)
     compiler = CompilerService(
         database, inputs, trace_cache, workers, traces, catalogs, work, blobs, *secrets, ids, others
     )

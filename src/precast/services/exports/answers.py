@@ -6,21 +6,27 @@ while further nodes are being released, and a collector is compiled once for eac
 """
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
 
 from precast.base import canonical, digests
 from precast.catalog.exports import ExportedResource
+from precast.catalog.secret_references import REFERENCE, references
+from precast.catalog.secret_values import fill_value
 from precast.lang.exports import ExportsAnswer, is_match
 from precast.lang.inputs import ExportedQuery
 from precast.services.exports import issues
 from precast.services.exports.publishing import decode_export
 from precast.services.exports.scopes import find_scope, find_seen
+from precast.services.secrets.values import SecretValue
 from precast.services.traces.costly_answers import ExportsToRead, NotAnswered
 from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.exports import resources
+from precast.store.exports.resources import ExportRow
 from precast.store.exports.rounds import TypeKey
 
 # Exports of one type that the nodes of an environment can see.
@@ -31,10 +37,20 @@ MAX_CACHED_BYTES = 128 * 1024 * 1024
 MAX_QUERIES = 1_000
 
 
+# A body with a secret contains these bytes.
+_SECRET = f'"{REFERENCE}"'.encode()
+
+
 class _Export(NamedTuple):
-    node: str
-    body: bytes
+    row: ExportRow
     resource: ExportedResource
+
+
+class SecretOpener(Protocol):
+    """Opens the values of secrets."""
+
+    async def open_values(self, environment: str, refs: Sequence[str]) -> Sequence[SecretValue]:
+        """The values of references that the catalogs of an environment have."""
 
 
 class _Matches:
@@ -42,29 +58,28 @@ class _Matches:
 
     def __init__(self, exports: list[_Export]) -> None:
         self._exports = exports
-        self._nodes = frozenset(export.node for export in exports)
+        self._nodes = frozenset(export.row.node for export in exports)
         self._digests: dict[str, digests.Digest] = {}
 
-    def encode(self, node: str) -> bytes:
-        """The list for a node, without its own exports, in canonical JSON."""
-        return b"[" + b",".join([export.body for export in self._exports if export.node != node]) + b"]"
+    def list_for(self, node: str) -> list[_Export]:
+        """The exports of other nodes, in their order."""
+        return [export for export in self._exports if export.row.node != node]
 
     def digest(self, node: str) -> digests.Digest:
         owner = node if node in self._nodes else ""
         if owner not in self._digests:
-            self._digests[owner] = digests.of_bytes(self.encode(owner))
+            self._digests[owner] = digests.of_bytes(_join(export.row.body for export in self.list_for(owner)))
         return self._digests[owner]
 
 
 class TypeExports:
     """All exports of one type that an environment sees, as of some generations."""
 
-    def __init__(self, generations: dict[TypeKey, int], bodies: list[bytes]) -> None:
+    def __init__(self, generations: dict[TypeKey, int], rows: Iterable[ExportRow]) -> None:
         self.generations = generations
-        self.size = sum(map(len, bodies))
-        exports = [(decode_export(body), body) for body in bodies]
-        exports.sort(key=lambda pair: (pair[0].title, pair[0].node))
-        self._exports = [_Export(resource.node, body, resource) for resource, body in exports]
+        exports = [_Export(row, decode_export(row.body)) for row in rows]
+        self._exports = sorted(exports, key=lambda export: (export.resource.title, export.row.node))
+        self.size = sum(len(export.row.body) for export in exports)
         self._matches: dict[bytes, _Matches] = {}
 
     def find(self, question: ExportedQuery) -> _Matches:
@@ -112,9 +127,9 @@ class ExportAnswers:
         self,
         database: Database,
         environments: Environments,
-        open_secrets: Callable[[bytes], Awaitable[bytes]] | None = None,
+        secrets: SecretOpener,
     ) -> None:
-        self._database, self._environments, self._open_secrets = database, environments, open_secrets
+        self._database, self._environments, self._secrets = database, environments, secrets
         self._cached: OrderedDict[TypeKey, TypeExports] = OrderedDict()
         self._size = 0
 
@@ -126,9 +141,23 @@ class ExportAnswers:
         """The answer for the worker that compiles for a node: with the values of secrets, which its digest does not cover."""
         _, exports = await self.load(environment, question.type_name)
         matches = exports.find(question)
-        data = matches.encode(node)
-        return ExportsAnswer(
-            matches.digest(node), data if self._open_secrets is None else await self._open_secrets(data)
+        return ExportsAnswer(matches.digest(node), await self._open(matches.list_for(node)))
+
+    async def _open(self, exports: Sequence[_Export]) -> bytes:
+        """The list in canonical JSON, with values in the place of references: each is one of the exporter's environment."""
+        refs: dict[str, set[str]] = {}
+        for export in exports:
+            if _SECRET in export.row.body:
+                refs.setdefault(export.row.environment, set()).update(references(export.resource.parameters))
+        values = {
+            environment: {
+                value.ref: value.value for value in await self._secrets.open_values(environment, sorted(names))
+            }
+            for environment, names in sorted(refs.items())
+        }
+        return _join(
+            _fill(export, values[export.row.environment]) if _SECRET in export.row.body else export.row.body
+            for export in exports
         )
 
     async def load(self, environment: str, type_name: str) -> tuple[TypeKey, TypeExports]:
@@ -153,4 +182,14 @@ class ExportAnswers:
         rows = yield from resources.list_of_type(type_name, scope.environment, scope.state, MAX_EXPORTS + 1)
         if len(rows) > MAX_EXPORTS:
             raise issues.TOO_MANY.error(environment=environment, limit=MAX_EXPORTS, type=type_name)
-        return scope, TypeExports({key: round_.generation for key, round_ in seen.items()}, [row.body for row in rows])
+        return scope, TypeExports({key: round_.generation for key, round_ in seen.items()}, rows)
+
+
+def _join(bodies: Iterable[bytes]) -> bytes:
+    """Rows in canonical JSON as one list."""
+    return b"[" + b",".join(bodies) + b"]"
+
+
+def _fill(export: _Export, values: Mapping[str, bytes]) -> bytes:
+    parameters = fill_value(export.resource.parameters, values)
+    return canonical.encode(msgspec.structs.replace(export.resource, parameters=parameters))

@@ -235,6 +235,16 @@ async def test_changes_wait_for_further_ones_and_announcements_keep_their_distan
     clock.advance(PAUSES.interval.total_seconds())
     assert await site.settle() == 1
     assert len(await site.collected("mon1")) == 3
+    # The last announcement was of two changes: the distance doubles until one is of a single change again.
+    await site.release("web3")
+    clock.advance(PAUSES.interval.total_seconds())
+    assert await site.settle() == 0
+    clock.advance(PAUSES.interval.total_seconds())
+    assert await site.settle() == 1
+    await site.deactivate("web3")
+    clock.advance(PAUSES.interval.total_seconds())
+    assert await site.settle() == 0  # there is a catalog for this result already
+    assert len(await site.collected("mon1")) == 3
 
 
 async def test_decision_that_read_older_exports_than_were_announced_is_made_again(site: ExportSite) -> None:

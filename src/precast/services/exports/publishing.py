@@ -6,7 +6,7 @@ nothing, and a release of catalogs without exports costs two look-ups.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,10 +25,18 @@ from precast.store.queue.queue import WorkQueue
 
 
 class ExportPauses(NamedTuple):
-    """How long an announcement waits for further changes, and how far two announcements of one type are apart."""
+    """How long an announcement waits for further changes, and how far two announcements of one type are apart.
+
+    The distance doubles, up to `longest`, as long as each announcement is of several changes: a long release of many exporters.
+    """
 
     wait: timedelta = timedelta(milliseconds=250)
-    interval: timedelta = timedelta(seconds=2)
+    interval: timedelta = timedelta(seconds=1)
+    longest: timedelta = timedelta(seconds=16)
+
+    def due_at(self, now: datetime, announced_at: datetime, crowding: int) -> datetime:
+        """When a change that is made now is announced."""
+        return max(now + self.wait, announced_at + min(self.interval * (1 << min(crowding, 16)), self.longest))
 
 
 class Publication(NamedTuple):
@@ -111,8 +119,8 @@ class ExportPublisher:
         """Begin the next generation of a type, and queue its announcement."""
         row = max(rows, key=lambda row: causes[row.node].round if row.node in causes else 0)
         round_ = causes[row.node].round + 1 if row.node in causes else 1
-        announced_at = yield from rounds.change(key, round_, row.node, decode_export(row.body).title)
-        due_at = max(self._database.clock.now() + self._pauses.wait, announced_at + self._pauses.interval)
+        announced = yield from rounds.change(key, round_, row.node, decode_export(row.body).title)
+        due_at = self._pauses.due_at(self._database.clock.now(), *announced)
         yield from self._work.enqueue_item(COLLECT.name, encode_key(key), b"", due_at=due_at)
 
 

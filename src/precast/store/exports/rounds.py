@@ -18,8 +18,9 @@ CHANGE = Query(
     "exports.change",
     """
     -- The next generation of a type. Of several causes before an announcement the one of the latest round stays.
-    INSERT INTO export_type (environment, state, type, generation, announced, announced_at, round, cause_node, cause_title)
-    VALUES (:environment, :state, :type, 1, 0, 0, :round, :cause_node, :cause_title)
+    INSERT INTO export_type
+        (environment, state, type, generation, announced, announced_at, crowding, round, cause_node, cause_title)
+    VALUES (:environment, :state, :type, 1, 0, 0, 0, :round, :cause_node, :cause_title)
     ON CONFLICT (environment, state, type) DO UPDATE SET generation = export_type.generation + 1,
         round = CASE WHEN export_type.generation > export_type.announced AND export_type.round > excluded.round
             THEN export_type.round ELSE excluded.round END,
@@ -27,13 +28,14 @@ CHANGE = Query(
             THEN export_type.cause_node ELSE excluded.cause_node END,
         cause_title = CASE WHEN export_type.generation > export_type.announced AND export_type.round > excluded.round
             THEN export_type.cause_title ELSE excluded.cause_title END
-    RETURNING announced_at
+    RETURNING announced_at, crowding
     """,
 )
 ANNOUNCE = Query(
     "exports.announce",
     """
-    UPDATE export_type SET announced = generation, announced_at = :now
+    UPDATE export_type SET announced = generation, announced_at = :now,
+        crowding = CASE WHEN generation > announced + 1 THEN crowding + 1 ELSE 0 END
     WHERE environment = :environment AND state = :state AND type = :type
     """,
 )
@@ -195,9 +197,12 @@ def lock() -> Transaction[None]:
     yield LOCK()
 
 
-def change(key: TypeKey, round_: int, cause_node: str, cause_title: str) -> Transaction[datetime]:
-    """Begin the next generation of a type. Returns when its collectors were last told of a change."""
-    ((at,),) = yield CHANGE(
+def change(key: TypeKey, round_: int, cause_node: str, cause_title: str) -> Transaction[tuple[datetime, int]]:
+    """Begin the next generation of a type.
+
+    Returns when its collectors were last told of a change, and how many announcements in a row were of several changes.
+    """
+    ((at, crowding),) = yield CHANGE(
         environment=key.environment,
         state=key.state,
         type=key.type,
@@ -205,7 +210,7 @@ def change(key: TypeKey, round_: int, cause_node: str, cause_title: str) -> Tran
         cause_node=cause_node,
         cause_title=cause_title[:200],
     )
-    return from_micros(at)
+    return from_micros(at), int(crowding)
 
 
 def announce(key: TypeKey, now: datetime) -> Transaction[None]:

@@ -250,7 +250,7 @@ TABLES: tuple[Table, ...] = (
     Table(
         "export_type",
         ("environment", "state", "type"),
-        ("generation", "announced", "announced_at", "round", "cause_node", "cause_title"),
+        ("generation", "announced", "announced_at", "crowding", "round", "cause_node", "cause_title"),
     ),
     Table("export_collector", ("node", "type"), ("environment", "state")),
     Table(

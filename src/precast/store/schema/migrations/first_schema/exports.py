@@ -27,6 +27,7 @@ TABLES = (
         generation  {int} NOT NULL,          -- counts the transactions that changed them
         announced   {int} NOT NULL,          -- the generation that collectors were last told of
         announced_at {int} NOT NULL,
+        crowding    {int} NOT NULL,          -- how many announcements in a row were of several generations
         round       {int} NOT NULL,          -- 1 if something else than exports caused the last change, else one more than its cause
         cause_node  TEXT NOT NULL,           -- a node whose exports changed, and what changed
         cause_title TEXT NOT NULL,

@@ -17,6 +17,7 @@ from precast.services.catalogs.release_policy import ReleasePolicy
 from precast.services.catalogs.release_service import ReleaseService
 from precast.services.catalogs.releases import Releases
 from precast.services.catalogs.skeletons import Skeletons
+from precast.services.code.decryption import KeyDirectory
 from precast.services.code.file_trees import FileTree, TreeFile
 from precast.services.compile.changes import ChangeReasons
 from precast.services.compile.compiler import CompilerService
@@ -24,6 +25,7 @@ from precast.services.compile.decider import DecisionService
 from precast.services.compile.entry_points import EntryPoints
 from precast.services.compile.inputs import NodeInputs
 from precast.services.compile.walks import OtherAnswers
+from precast.services.compile.worker_requests import ServerRequests
 from precast.services.compile.workers import Sources, Workers
 from precast.services.exports.answers import ExportAnswers
 from precast.services.exports.collecting import ExportRounds
@@ -37,12 +39,16 @@ from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
 from precast.services.secrets.keyring import Keyring
 from precast.services.secrets.keys import MasterKey
+from precast.services.secrets.sources.asking import SecretAsker
+from precast.services.secrets.sources.configuration import SourceSettings
+from precast.services.secrets.sources.documents import SecretDocuments
+from precast.services.secrets.sources.source import SecretSource
 from precast.services.secrets.values import SecretValues
 from precast.services.traces.cache import TraceCache
 from precast.services.traces.constants import VersionConstants
 from precast.services.traces.costly_processes import CostlyLimits, CostlyProcesses
 from precast.services.traces.versions import Versions
-from precast.services.work_kinds import COLLECT, COMPILE, DECIDE, REDECIDE
+from precast.services.work_kinds import ASK_SECRET, COLLECT, COMPILE, DECIDE, REDECIDE, SPREAD_SECRET
 from precast.store.approvals.approvals import Approvals
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.staged import StagedCatalog
@@ -57,6 +63,7 @@ from precast.store.nodes.nodes import Fleet, NodeClassification
 from precast.store.queue.queue import WorkQueue
 from precast.store.secrets.keys import SecretKeys
 from precast.store.secrets.secrets import Secrets
+from precast.store.secrets.source_documents import SourceDocuments
 from precast.store.sessions.sessions import Sessions
 from precast.store.traces import Traces
 from precast.wire.facts import make_upload
@@ -82,13 +89,20 @@ class CompileServices:
     """The services that decide, compile and release, wired as in a server."""
 
     def __init__(
-        self, database: Database, costly_limits: CostlyLimits | None = None, pauses: ExportPauses = AT_ONCE
+        self,
+        database: Database,
+        costly_limits: CostlyLimits | None = None,
+        pauses: ExportPauses = AT_ONCE,
+        sources: Mapping[str, tuple[SourceSettings, SecretSource]] | None = None,
+        keys: KeyDirectory | None = None,
     ) -> None:
         self.database = database
+        configured = {name: settings for name, (settings, _) in (sources or {}).items()}
+        asked = {name: source for name, (_, source) in (sources or {}).items()}
         self.keyring = Keyring(database, SecretKeys(database), KeyInMemory())
         self.secrets = Secrets(database)
         self.secret_values = SecretValues(database, self.secrets, self.keyring)
-        self.work = WorkQueue(database, [FACTS, DECIDE, REDECIDE, COMPILE, COLLECT])
+        self.work = WorkQueue(database, [FACTS, DECIDE, REDECIDE, COMPILE, COLLECT, ASK_SECRET, SPREAD_SECRET])
         self.facts = FactService(database, Facts(database), self.work, TracedReads(database))
         self.blobs, self.environments = Blobs(database), Environments(database)
         self.traces, self.catalogs, self.fleet = Traces(database), Catalogs(database), Fleet(database)
@@ -96,12 +110,17 @@ class CompileServices:
         answers = ExportAnswers(database, self.environments, self.secret_values)
         self.others = OtherAnswers(answers, build_fleet_answers(database))
         self.watch = build_fleet_watch(database)
-        sources = Sources(versions.content, answers.answer, self.others.fleet.answer)
-        self.workers = Workers(sources, database.clock)
+        find_pairs = keys.find if keys is not None else lambda environment: None
+        self.documents = SourceDocuments(database)
+        secrets = SecretDocuments(database, self.documents, configured, self.keyring.keys, self.work)
+        self.asker = SecretAsker(database, self.documents, configured, asked, self.keyring.keys, self.work)
+        others = answers.answer, self.others.fleet.answer
+        self.workers = Workers(Sources(versions.content, *others, ServerRequests(find_pairs, secrets)), database.clock)
         self.inputs = NodeInputs(self.fleet, self.environments)
         constants = VersionConstants(database, self.environments, {"servername": "lab"})
         self.costly = CostlyProcesses(database.clock, costly_limits)
-        self.trace_cache = TraceCache(database, self.traces, versions, constants, self.costly, self.keyring.answer_key)
+        cached = database, self.traces, versions, constants, self.costly
+        self.trace_cache = TraceCache(*cached, self.keyring.answer_key, find_pairs, secrets)
         reasons = ChangeReasons(database, self.traces, self.environments, self.trace_cache)
         audit = AuditLog(database, CountedIds())
         self.publisher = ExportPublisher(database, self.fleet, self.work, pauses)
@@ -112,7 +131,7 @@ class CompileServices:
         policy = ReleasePolicy(self.environments, self.catalogs, releases, exports)
         self.decisions = DecisionService(
             *(database, self.inputs, self.trace_cache, self.traces, self.catalogs, self.work, reasons, policy),
-            *(exports, self.others, self.watch),
+            *(exports, self.others, self.watch, self.documents),
         )
         self.compiler = CompilerService(
             database,

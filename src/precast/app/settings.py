@@ -203,6 +203,22 @@ class ServerSettings(Settings, frozen=True):
             read=setting_values.read_path,
         ),
     ] = None
+    secret_sources: Annotated[
+        Path | None,
+        Setting(
+            "the sources of secrets: files and Vaults, and which environments may read which paths of them",
+            "FILE",
+            read=setting_values.read_path,
+        ),
+    ] = None
+    eyaml_keys: Annotated[
+        Path | None,
+        Setting(
+            "the key pairs of hiera-eyaml, in a directory for each environment (default: eyaml in the data directory)",
+            "DIR",
+            read=setting_values.read_path,
+        ),
+    ] = None
     code_directories: Annotated[
         tuple[Path, ...],
         Setting(
@@ -256,6 +272,11 @@ class ServerSettings(Settings, frozen=True):
     def secrets_key_file(self) -> Path:
         """The file with the key of secrets, by default in the data directory."""
         return self.data / "secrets.key" if self.secrets_key is None else self.secrets_key
+
+    @property
+    def key_pairs(self) -> Path:
+        """The directory of the key pairs of hiera-eyaml."""
+        return self.data / "eyaml" if self.eyaml_keys is None else self.eyaml_keys
 
     @property
     def location(self) -> str:

@@ -122,6 +122,12 @@ NOT_EXPORTS = Issue(
     "{path} does not contain exported resources: {reason}",
     "give a JSON array of objects with node, type, title, parameters and tags",
 )
+NOT_SECRETS = Issue(
+    "CLI-057",
+    Kind.INPUT,
+    "{path} does not contain the secrets of sources: {reason}",
+    "give YAML such as `vault: {{app/db: {{password: example}}}}`",
+)
 NO_BROWSER = Issue(
     "CLI-052", Kind.UNAVAILABLE, "no browser could be opened on {address}", "open the address in a browser yourself"
 )

@@ -61,6 +61,10 @@ GROUPS: dict[str, tuple[str, str]] = {
     "token": ("precast.cli.identity.tokens:configure_token", "tokens of people, and tokens that enrol nodes"),
     "validate": ("precast.cli.compile.validate", "check the syntax of manifests and templates"),
     "doc": ("precast.cli.compile.doc", "documentation of the language's functions and resource types"),
+    "secrets": (
+        "precast.cli.secrets.secrets",
+        "secrets: where they come from and who may choose them; never their values",
+    ),
     "audit": ("precast.cli.identity.audit", "show, check and export the audit log"),
     "status": ("precast.cli.nodes.status", "show the status of the site on one screen"),
     "support-bundle": ("precast.cli.server.support", "collect diagnostic data in one file, without secrets"),

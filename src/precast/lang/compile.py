@@ -48,7 +48,7 @@ class CompileResult(msgspec.Struct, frozen=True):
     trace: tuple[Read, ...]
     # The types in the catalog that modules declare. A reader that orders or applies the catalog needs their declarations.
     types: dict[str, ManagedType] = {}
-    # Facts that modules add and the node does not have.
+    # Facts that modules add and the node does not have, and secrets that are open to others.
     problems: tuple[CatalogProblem, ...] = ()
 
 
@@ -98,15 +98,20 @@ def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None 
             run_manifests(compilation, manifest)
             body, source_map = finish(compilation)
     except PrecastError as error:
-        problems = tuple(map(CatalogProblem.of_error, _find_missing_facts(compilation)))
+        problems = _describe(_find_missing_facts(compilation), compilation)
         raise CompileFailure(error, tuple(compilation.logs), problems) from None
     missing = _find_missing_facts(compilation)
-    problems = tuple(map(CatalogProblem.of_error, missing))
+    problems = _describe(missing, compilation)
     if missing and compilation.settings.missing_module_facts == "error":
         raise CompileFailure(missing[0], tuple(compilation.logs), problems[1:])
     return CompileResult(
         body, source_map, tuple(compilation.logs), inputs.trace, compilation.known_types.of_modules, problems
     )
+
+
+def _describe(missing: list[PrecastError], compilation: Compilation) -> tuple[CatalogProblem, ...]:
+    """The problems of a compile: facts that are missing, and secrets that are open to others."""
+    return tuple(map(CatalogProblem.of_error, (*missing, *compilation.fact_choices.problems.values())))
 
 
 def _find_missing_facts(compilation: Compilation) -> list[PrecastError]:

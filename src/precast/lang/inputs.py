@@ -16,6 +16,7 @@ from precast.base import digests
 from precast.catalog.exports import ExportedResource, decode_exports
 from precast.catalog.sensitive import texts
 from precast.lang.issues import compiler as issues
+from precast.lang.issues import secrets as secret_issues
 from precast.lang.puppetdb.answers import FleetAnswer, decode_answer
 from precast.lang.values.secret_texts import SecretTexts
 
@@ -32,6 +33,8 @@ class Absent(enum.Enum):
 
 
 ABSENT = Absent.ABSENT
+# The answer about a secret that the configuration of the server does not let the environment read. No HMAC equals it.
+DENIED = "denied"
 Answer = Any
 
 
@@ -144,6 +147,25 @@ class DecryptionKey(Question, frozen=True, tag="decryption_key"):
     options: tuple[tuple[str, str], ...]
 
 
+class SecretDocument(Question, frozen=True, tag="secret_document"):
+    """Whether a secret source has a document at this path, or absent; `DENIED` if the code must not read it."""
+
+    source: str
+    path: OpenPath
+
+
+class SecretValue(Question, frozen=True, tag="secret"):
+    """An HMAC of the value that a field of such a document has, or absent; an empty field stands for the whole document."""
+
+    source: str
+    path: OpenPath
+    field: str
+
+
+class SecretPolicy(Question, frozen=True, tag="secret_policy"):
+    """What an operator decided about facts that choose a secret: warn or refuse. Asked only where a fact does."""
+
+
 class ExportedQuery(Question, frozen=True, tag="exported"):
     """The digest of the resources that other nodes export and a collector's query matches; `exports` describes the query."""
 
@@ -209,6 +231,9 @@ class Answers(Protocol):
     def fleet(self, query: str) -> bytes:
         """The answer to a query whose digest was an earlier answer, as canonical JSON."""
 
+    def secret(self, question: SecretValue) -> Any:
+        """The value, as plain data, whose HMAC was the answer to the question."""
+
 
 class Inputs:
     """The language's only access to the outside: asks questions, records the trace, and collects the secrets of the compile."""
@@ -228,7 +253,7 @@ class Inputs:
         return answer
 
     def _refuse_secret(self, question: Question) -> None:
-        """Raises LANG-790 for a question with an unwrapped secret: the trace, which is stored, has questions as they are."""
+        """Raises SECRET-030 for a question with an unwrapped secret: the trace, which is stored, has questions as they are."""
         if any(map(self.secrets.is_in_name, texts(msgspec.to_builtins(question)))):
             what = f"a question of the compile ({question.__struct_config__.tag})"
             raise issues.SECRET_IN_NAME.error(what=what)
@@ -265,6 +290,18 @@ class Inputs:
         """The answer to a query over all nodes."""
         self.ask(FleetQuery(query))
         return decode_answer(self._answers.fleet(query))
+
+    def has_secrets(self, source: str, path: OpenPath) -> bool:
+        """Whether a secret source has a document at a path. Raises SECRET-030 if the server does not let this environment read it."""
+        answer = self.ask(SecretDocument(source, path))
+        if answer == DENIED:
+            raise secret_issues.DENIED.error(source=source)
+        return answer is not ABSENT
+
+    def secret(self, source: str, path: OpenPath, field: str) -> Any:
+        """The value of a field of an existing document, or of the whole document, as plain data; ABSENT if there is none."""
+        question = SecretValue(source, path, field)
+        return ABSENT if self.ask(question) is ABSENT else self._answers.secret(question)
 
     def digest(self, path: str) -> digests.Digest | None:
         digest = self.ask(FileDigest(path))

@@ -24,6 +24,7 @@ from precast.lang.trusted_data import trusted_data
 # Part of every trace. It changes with what a compile gives for the same answers, so that nodes get no leaf of an earlier compiler.
 COMPILER_VERSION = "3"
 
+SecretQuestion = inputs.DecryptionKey | inputs.SecretDocument | inputs.SecretValue | inputs.SecretPolicy
 Keyed = Callable[["NodeAnswers", tuple[Any, ...]], Any]
 
 
@@ -35,6 +36,22 @@ class Decryptor(Protocol):
 
     def decrypt(self, data: bytes, options: Mapping[str, str]) -> bytes:
         """Decrypt a PKCS7 envelope. Raises InputError HIERA-052."""
+
+
+class SecretSources(Protocol):
+    """What an environment may read from secret sources. Paths are normalised, and may come from facts of the node."""
+
+    def document(self, source: str, path: str) -> Answer:
+        """True if the source has a document at the path; ABSENT, or DENIED."""
+
+    def answer(self, source: str, path: str, field: str) -> Answer:
+        """An HMAC of the value of a field, or of the whole document for an empty field; ABSENT, or DENIED."""
+
+    def value(self, source: str, path: str, field: str) -> Any:
+        """The value, as plain data, to which the last answer belongs."""
+
+    def policy(self) -> str:
+        """Whether a fact of the node may choose a secret: warn or refuse."""
 
 
 class CostlyAnswers(Protocol):
@@ -106,6 +123,7 @@ class NodeAnswers:
         exports: OtherExports | None = None,
         answer_key: bytes = b"",
         fleet: Fleet | None = None,
+        secrets: SecretSources | None = None,
     ) -> None:
         """Without `costly`, `answer_key` authenticates the digests of data; commands on a machine, which keep no trace, have none."""
         self.node = node
@@ -114,6 +132,7 @@ class NodeAnswers:
         self._constants = constants or {}
         self._data_digests: dict[inputs.OpenPath, Answer] = {}
         self._decryptor = decryptor
+        self._secrets = secrets
         self._costly: CostlyAnswers = costly or _OwnCostlyAnswers(answer_key)
         self._exports: OtherExports = exports or KnownExports()
         self._fleet: Fleet = fleet or NoFleet()
@@ -131,6 +150,10 @@ class NodeAnswers:
 
     def fleet(self, query: str) -> bytes:
         return self._fleet.find(self.node.certname, query).data
+
+    def secret(self, question: inputs.SecretValue) -> Any:
+        assert self._secrets is not None, "asked only where there was an answer"
+        return self._secrets.value(question.source, self._secret_path(question.path), question.field)
 
     def answer(self, question: Question) -> Answer:
         match question:
@@ -175,6 +198,29 @@ class NodeAnswers:
             return filled
         normalised = posixpath.normpath(filled)
         return "" if normalised.startswith("../") else normalised  # no file has an empty name
+
+    def _secret_path(self, path: inputs.OpenPath) -> str:
+        """The path of a secret with this node's facts in it; empty if it leads out of where it begins, which is nowhere."""
+        filled = posixpath.normpath(
+            "".join(part if isinstance(part, str) else str(self._open_part(part)) for part in path)
+        )
+        return "" if filled.startswith(("/", "..")) or filled == "." else filled
+
+    def _answer_secret(self, question: SecretQuestion) -> Answer:
+        if isinstance(question, inputs.DecryptionKey):
+            return self._fingerprint(question.options)
+        if isinstance(question, inputs.SecretPolicy):
+            return "warn" if self._secrets is None else self._secrets.policy()
+        filled = self._secret_path(question.path)
+        if self._secrets is None or not filled:
+            return inputs.DENIED
+        if isinstance(question, inputs.SecretDocument):
+            return self._secrets.document(question.source, filled)
+        return self._secrets.answer(question.source, filled, question.field)
+
+    def _fingerprint(self, options: tuple[tuple[str, str], ...]) -> Answer:
+        fingerprint = self._decryptor.fingerprint(dict(options)) if self._decryptor is not None else None
+        return ABSENT if fingerprint is None else fingerprint
 
     def _open_part(self, part: Path) -> Any:
         return self.facts.find(part[1:]) if part[0] == "facts" else follow(self.node.trusted, part[1:])
@@ -221,9 +267,8 @@ class NodeAnswers:
                 return COMPILER_VERSION
             case inputs.KeyedResult(function, arguments) if function in self._keyed:
                 return self._keyed[function](self, tuple(arguments))
-            case inputs.DecryptionKey(options):
-                fingerprint = self._decryptor.fingerprint(dict(options)) if self._decryptor is not None else None
-                return ABSENT if fingerprint is None else fingerprint
+            case inputs.DecryptionKey() | inputs.SecretDocument() | inputs.SecretValue() | inputs.SecretPolicy():
+                return self._answer_secret(question)
             case inputs.ExportedQuery() | inputs.FleetQuery():
                 return self._answer_about_others(question)
             case _:

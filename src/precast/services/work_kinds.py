@@ -18,3 +18,7 @@ DEPLOY = WorkKind("deploy")
 REEVALUATE = WorkKind("reevaluate", max_attempts=1_000)
 # Compile at a branch point where a trace tree ends, for the nodes that wait there; the key is the branch.
 COMPILE = WorkKind("compile", max_attempts=3)
+# Ask a secret source for a document, now or when the time of its values is over; the key is the document. It is never given up.
+ASK_SECRET = WorkKind("secret", max_attempts=1_000_000_000, pause_first_s=2.0)
+# Request decisions for the nodes that read a document that has changed; the key is the document.
+SPREAD_SECRET = WorkKind("secret-readers")

@@ -45,7 +45,7 @@ TEXTS = {
     *("request_id", "job_id", "event", "cause"),
     *("entry", "after_entry"),
     *("exports", "cause_node", "cause_type", "cause_title", "loop"),
-    *("ref", "document", "master"),
+    *("ref", "document", "master", "answers", "by_facts"),
     "query",
 }
 BYTES = {
@@ -87,6 +87,7 @@ LISTS = {
     "tasks",
     "entries",
     "refs",
+    "documents",
 }
 
 
@@ -98,7 +99,7 @@ def sample(query: Query) -> dict[str, object]:
         texts = texts - {"serial"}  # a number, not that of a certificate
     if query.name == "plans.add_program":
         data = data | {"nodes"}
-    if query.name.startswith("secrets."):
+    if query.name.startswith(("secrets.", "source_documents.")):
         data = data - {"document"}  # the digest of one
     if query.name.startswith(("approvals.", "uploads.")):
         # A request is named by its id, and environments are looked for; elsewhere both are stored.
@@ -148,6 +149,9 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "secret": {"secrets"},
         "secret_key": {"secret_keys"},
         "secret_use": {"secrets"},
+        "secret_policy": {"secret_policy"},
+        "secret_reader": {"source_documents"},
+        "source_document": {"source_documents"},
         "window_binding": {"windows"},
         "work_item": {"work"},
         "work_dead": {"work"},

@@ -50,6 +50,8 @@ POST   /v1/environments/{environment}/versions        environment.deploy
 POST   /v1/environments/{environment}/rollbacks       environment.deploy
 POST   /v1/environments/{environment}/policies        environment.policy
 POST   /v1/environments/{environment}/approvals       environment.approvals
+POST   /v1/environments/{environment}/secret-policy   secret.policy
+POST   /v1/secret-sources/refreshes                   secret.refresh
 POST   /v1/environments/{environment}/signing         environment.signing
 POST   /v1/nodes/{node}/catalog/decision              catalog.compile
 POST   /v1/releases                                   catalog.release
@@ -333,6 +335,8 @@ def walk_catalogs(walk: Walk, people: dict[str, str]) -> None:
     walk.call("POST /v1/environments/{environment}/approvals", {"count": 0}, environment="production")
     walk.call("POST /v1/environments/{environment}/signing", {"required": "none"}, environment="production")
     walk.call("POST /v1/environments/{environment}/policies", {"policy": "automatic"}, environment="production")
+    walk.call("POST /v1/environments/{environment}/secret-policy", {"by_facts": "refuse"}, environment="production")
+    walk.call("POST /v1/secret-sources/refreshes", {})
 
 
 def until_staged(walk: Walk, before: str) -> str:

@@ -13,6 +13,7 @@ import msgspec
 from precast.cli.code.local_environments import open_environment, read_facts
 from precast.cli.console.exports import read_exports
 from precast.cli.console.extensions import add_extensions, read_extensions
+from precast.cli.console.given_secrets import add_secrets, read_secrets
 from precast.cli.console.settings import ClientSettings, add_settings
 from precast.lang.inputs import Inputs
 from precast.lang.node_answers import NodeAnswers, NodeData
@@ -43,6 +44,7 @@ def add_environment_options(parser: argparse.ArgumentParser) -> None:
         help="take the facts, certificate extensions and classification of the node from the server",
     )
     parser.add_argument("--hiera", metavar="FILE", help="the hiera.yaml of the global layer (default: none)")
+    add_secrets(parser)
     parser.add_argument(
         "--strict", action="store_true", help="as Puppet 8: unknown variables and similar mistakes are errors"
     )
@@ -64,7 +66,8 @@ def open_inputs(args: argparse.Namespace, entry: str = "", **settings: Any) -> N
     node = msgspec.structs.replace(make_node(args, args.node, known=known), entry=entry)
     exports = read_exports(args)
     settings["storeconfigs"] = exports is not None
-    inputs = Inputs(NodeAnswers(node, files, constants, decryptor=KeyFiles(Path.cwd()), exports=exports))
+    keys, secrets = KeyFiles.below(Path.cwd()), read_secrets(args)
+    inputs = Inputs(NodeAnswers(node, files, constants, decryptor=keys, exports=exports, secrets=secrets))
     return NodeInputs(inputs, node, make_settings(args, **settings))
 
 

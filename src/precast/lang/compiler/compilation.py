@@ -12,6 +12,7 @@ from precast.base.spans import Source, Span
 from precast.lang import datatypes, puppet_settings
 from precast.lang.compiler.catalog_operations import CatalogOperations
 from precast.lang.compiler.epp_templates import render
+from precast.lang.compiler.fact_choices import FactChoices
 from precast.lang.compiler.facts import NodeVariables
 from precast.lang.compiler.loader import Loader
 from precast.lang.compiler.resources import Resource
@@ -61,6 +62,7 @@ class Compilation:
         self._warned: set[str] = set()
         self._template_variables: dict[int, dict[str, Any]] = {}
         self.type_names = TypeNames(self)
+        self.fact_choices = FactChoices(self)
         self._lookups: Lookups | None = None
         frame = Frame("", self.main, None, "", is_open=True)
         self.top = new_frame(self, frame, None)

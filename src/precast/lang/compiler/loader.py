@@ -57,10 +57,12 @@ class Loader:
         self.aliases: dict[str, tuple[ast.TypeAliasDefinition, Code]] = {}
         self.nodes: list[NodeBlock] = []
         self._node_titles: set[str] = set()
+        self.programs: dict[str, ast.Program] = {}
 
     def add(self, unit: SourceUnit) -> None:
         """Add the definitions of a unit and log its warnings. Raises if a definition exists already."""
         self._warn(unit)
+        self.programs[unit.source.path] = unit.program
         for name, definition in unit.classes.items():
             self._add_class(name, definition)
         for name, definition in unit.defines.items():

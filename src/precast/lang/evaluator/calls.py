@@ -1,5 +1,6 @@
 """Calls: functions by name, methods, and `Type(…)`, with splats and lambdas."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from precast.base.errors import PrecastError
@@ -14,10 +15,13 @@ from precast.lang.functions import library, registry
 from precast.lang.issues import compiler as issues
 from precast.lang.scope import MISSING, Scope
 from precast.lang.syntax import ast
-from precast.lang.values.base import ActiveObject, Object
+from precast.lang.syntax.walking import variables
+from precast.lang.values.base import ActiveObject, Object, has_sensitive
 from precast.lang.values.uris import PARTS, URI
 
 library.load()
+# Functions whose result may be a secret that their arguments have chosen.
+_CHOOSERS = frozenset(("lookup", "hiera", "hiera_array", "hiera_hash", "precast::secret"))
 
 
 @translates(ast.Call)
@@ -26,7 +30,7 @@ def translate_call(to: Translator, node: ast.Call) -> Code:
     block = LambdaCode(to, node.block) if node.block is not None else None
     if isinstance(functor, ast.QualifiedName | ast.LiteralString):
         arguments, name = elements(to, node.arguments), functor.value.removeprefix("::")
-        ordinary = _call_named(to, name, arguments, block, node.span)
+        ordinary = _with_choice(to, name, node.arguments, _call_named(to, name, arguments, block, node.span), node.span)
         is_reader = name in fact_paths.READERS and block is None
         return fact_paths.translate_fact_read(to, name, node.arguments, node.span, ordinary) if is_reader else ordinary
     if isinstance(functor, ast.QualifiedReference | ast.Access):
@@ -69,6 +73,25 @@ def _member(value: Object | URI, name: str) -> Any:
     if name == "message" and value.type == datatypes.ERROR:
         return value.attributes.get("msg")
     return MISSING
+
+
+def _with_choice(to: Translator, name: str, arguments: Sequence[ast.Node], call: Code, span: Span) -> Code:
+    """A call that reports facts which choose a secret: those in its arguments, if its result has one."""
+    names = tuple(dict.fromkeys(each for node in arguments for each in variables(node))) if name in _CHOOSERS else ()
+    if not names:
+        return call
+    source = to.source
+
+    def code(scope: Scope) -> Any:
+        value = call(scope)
+        if has_sensitive(value):
+            try:
+                scope.compilation.fact_choices.check(scope, names, f"an argument of {name}")
+            except PrecastError as error:
+                raise place(error, source, span) from None
+        return value
+
+    return code
 
 
 def _call_named(to: Translator, name: str, arguments: Code, block: LambdaCode | None, span: Span) -> Code:

@@ -4,7 +4,7 @@ A function uses nothing else. It reads the environment through `host.inputs`, wh
 `host.catalog`. Functions raise errors without a position: the call site adds its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from precast.base.spans import Source, Span
@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from precast.lang.datatypes import Type
     from precast.lang.hiera.lookups import Lookups
     from precast.lang.values.base import Hash
+
+
+class FactChoices(Protocol):
+    """Finds secrets that a fact of the node has chosen."""
+
+    def check(self, scope: Any, names: Iterable[str], what: str) -> None:
+        """Report a secret that one of these variables has chosen. Raises SECRET-033 where the policy refuses it."""
+
+    def note_clear_text(self, key: str) -> None:
+        """Report a Sensitive whose text is in a data file."""
 
 
 class Block(Protocol):
@@ -147,6 +157,9 @@ class Host(Protocol):
 
     @property
     def lookups(self) -> "Lookups": ...
+
+    @property
+    def fact_choices(self) -> FactChoices: ...
 
     def concrete(self, value: Any, span: Span | None) -> Any:
         """Return the value with its holes filled at any depth; a future or Deferred in it is an error with a hint."""

@@ -4,7 +4,8 @@ import importlib
 
 MODULES = (
     "case_and_whitespace", "catalog", "collections", "control_flow", "conversions", "digests", "files", "fqdn_rand", "futures",
-    "iteration", "logs", "lookups", "navigation", "numbers", "puppetdb", "scanf", "slices", "strings", "tree_each", "versioncmp",
+    "iteration", "logs", "lookups", "navigation", "numbers", "puppetdb", "scanf", "secrets", "slices", "strings", "tree_each",
+    "versioncmp",
 )  # fmt: skip
 
 

@@ -21,6 +21,9 @@ _FUNCTIONS: Final = ("data_hash", "lookup_key", "data_dig", "hiera3_backend")
 _LOCATIONS: Final[dict[str, LocationKind]] = {
     "path": "path", "paths": "path", "glob": "glob", "globs": "glob", "uri": "uri", "uris": "uri", "mapped_paths": "mapped",
 }  # fmt: skip
+# Functions of a level whose data is in a secret source of the server.
+SECRETS: Final = "precast::secrets"
+VAULT: Final = "hiera_vault"
 _RESERVED: Final = ("path", "uri")
 _OPTIONS: Final = r"Hash[Pattern[/\A[A-Za-z](:?[0-9A-Za-z_-]*[0-9A-Za-z])?\z/], Data]"
 _FUNCTION_FIELDS: Final = (
@@ -51,6 +54,11 @@ class Level(NamedTuple):
     location_kind: LocationKind
     locations: tuple[str, ...]
     options: Hash
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether the data is in a secret source of the server: the locations are paths there."""
+        return self.kind == "lookup_key" and self.function in (SECRETS, VAULT)
 
 
 class Config(NamedTuple):

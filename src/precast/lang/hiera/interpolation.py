@@ -58,6 +58,19 @@ def parse_template(text: str) -> Template:
     return Template(text, tuple(parts))
 
 
+def variables_in(value: Any) -> tuple[str, ...]:
+    """The variables that strings of a hiera.yaml name, without what is below them."""
+    if isinstance(value, str):
+        parts = parse_template(value).parts if "%{" in value else ()
+        names = (part.argument for part in parts if isinstance(part, Expression) and part.is_variable)
+        return tuple(str((split(name) or ("",))[0]) for name in names)
+    if isinstance(value, tuple):
+        return tuple(name for item in value for name in variables_in(item))
+    if isinstance(value, Hash):
+        return tuple(name for pair in value.items() for item in pair for name in variables_in(item))
+    return ()
+
+
 def _parse_expression(text: str) -> Expression:
     call = _METHOD.match(text)
     return Expression("scope", text, True) if call is None else Expression(call[1], call[2] or call[3], False)

@@ -217,7 +217,8 @@ NO_DECRYPTION_KEY = Issue(
     "HIERA-051",
     Kind.INPUT,
     "the value is encrypted, and there is no private key to decrypt it",
-    "name the key pair in hiera.yaml: options with pkcs7_private_key and pkcs7_public_key",
+    "name the key pair in hiera.yaml, in options with pkcs7_private_key and pkcs7_public_key; a server has the files in its "
+    "directory for the environment: see docs/howto/manage-secrets.md",
 )
 NOT_DECRYPTED = Issue(
     "HIERA-052",
@@ -229,7 +230,7 @@ BAD_KEY_PAIR = Issue(
     "HIERA-053",
     Kind.INPUT,
     "cannot use {path} to decrypt data: {reason}",
-    "give both pkcs7_private_key and pkcs7_public_key in hiera.yaml, as files that this command may read",
+    "give both pkcs7_private_key and pkcs7_public_key in hiera.yaml, as files that this program may read",
 )
 NOT_CONVERTED = Issue(
     "HIERA-046",

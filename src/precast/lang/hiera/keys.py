@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from precast.lang.hiera import issues
 from precast.lang.scope import MISSING
-from precast.lang.values.base import Hash, kind_name
+from precast.lang.values.base import Hash, Sensitive, kind_name
 
 OPTIONS: Final = "lookup_options"
 _SPECIAL: Final = re.compile("['\".]")
@@ -71,9 +71,12 @@ def _step(part: str) -> str | int:
 
 
 def dig(key: str, segments: tuple[str | int, ...], value: Any) -> Any:
-    for segment in segments:
+    for depth, segment in enumerate(segments):
         if value is None:
             return MISSING
+        if isinstance(value, Sensitive):
+            below = dig(key, segments[depth:], value.unwrap())
+            return below if below is MISSING or isinstance(below, Sensitive) else Sensitive(below)
         if isinstance(segment, int) and isinstance(value, tuple):
             if not 0 <= segment < len(value):
                 return MISSING

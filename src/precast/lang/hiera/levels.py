@@ -53,6 +53,12 @@ class ResolvedLevel:
             return merge_variants(strategy, self._locations, fetch, explainer)
 
     def _at(self, location: Location | None, key: Key, invocation: Invocation) -> Any:
+        value = self._explained(location, key, invocation)
+        if value is not MISSING:
+            self._layer.lookups.note_place(key.root, self._level, location)
+        return value
+
+    def _explained(self, location: Location | None, key: Key, invocation: Invocation) -> Any:
         explainer = invocation.explainer
         if explainer is None:
             return self._value(location, key, invocation)

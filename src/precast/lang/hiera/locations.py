@@ -23,7 +23,10 @@ _MAX_DIRECTORIES: Final = 10_000
 
 
 class Location(NamedTuple):
-    """A declared location: as written, and as resolved. `path` is empty for a URI."""
+    """A declared location: as written, and as resolved. `path` is empty for a URI.
+
+    A path in a secret source counts as a URI, because there is no file.
+    """
 
     declared: str
     path: OpenPath
@@ -44,6 +47,10 @@ class Resolver:
         """The locations in order; None for a level without locations. Raises HIERA-021, HIERA-025."""
         if level.location_kind == "none":
             return None
+        if level.is_secret:
+            if level.location_kind != "path":
+                return None
+            return tuple(self._secret_location(path, texts.value(path)) for path in level.locations)
         if level.location_kind == "uri":
             return tuple(Location(uri, (), self._concrete(texts.value(uri)), True) for uri in level.locations)
         datadir = texts.value(level.datadir)
@@ -57,6 +64,11 @@ class Resolver:
     def _location(self, declared: str, datadir: Any, path: Any) -> Location:
         joined = self._with_facts_only(self._joined(datadir, path))
         return Location(declared, open_path(joined), joined)
+
+    def _secret_location(self, declared: str, path: Any) -> Location:
+        """A path in a secret source: it is no file, so it is not below the data directory."""
+        known = self._with_facts_only(path)
+        return Location(declared, open_path(known), known, is_uri=True)
 
     def _with_facts_only(self, path: Any) -> Any:
         """A path whose holes are all facts. Raises if it contains a value that only the node will know."""

@@ -12,6 +12,7 @@ from precast.base.errors import PrecastError
 from precast.base.spans import Source
 from precast.lang.functions.host import Host
 from precast.lang.hiera import issues
+from precast.lang.hiera.interpolation import variables_in
 from precast.lang.hiera.invocation import Invocation
 from precast.lang.hiera.keys import OPTIONS, Key, parse_key
 from precast.lang.hiera.merge_strategies import DEFAULT, HASHES, Strategy, merge_variants, strategy_for
@@ -19,10 +20,10 @@ from precast.lang.hiera.options import KeyOptions, check_options, combine_option
 from precast.lang.inputs import ABSENT, Constant
 from precast.lang.issues import functions as function_issues
 from precast.lang.scope import MISSING
-from precast.lang.values.base import Hash, literal
+from precast.lang.values.base import Hash, has_sensitive, literal
 
 if TYPE_CHECKING:
-    from precast.lang.hiera.config import LayerKind
+    from precast.lang.hiera.config import LayerKind, Level
     from precast.lang.hiera.data.sources import DataSource
     from precast.lang.hiera.layers import Layer
     from precast.lang.hiera.locations import Location
@@ -43,6 +44,8 @@ class Lookups:
         self._default_options: dict[str, KeyOptions] = {}
         self._shared_options: dict[bool, list[Hash]] = {}
         self._in_progress: list[str] = []
+        # Where the value of a key was found: which variables have chosen it matters if it is Sensitive.
+        self._places: dict[str, dict[tuple[Level, Location | None], None]] = {}
         # Counts reads whose result may differ in another scope; a value found without such reads can be cached.
         self.scope_reads = 0
 
@@ -63,7 +66,30 @@ class Lookups:
         if value is MISSING:
             return MISSING
         convert_to = options.get("convert_to")
-        return value if convert_to is None else self._convert(key, value, convert_to, invocation)
+        if convert_to is not None:
+            is_clear = not has_sensitive(value)
+            value = self._convert(key, value, convert_to, invocation)
+            if is_clear and has_sensitive(value):
+                self.host.fact_choices.note_clear_text(key.root)
+        if key.root in self._places and has_sensitive(value):
+            self._check_places(key.root, invocation)
+        return value
+
+    def note_place(self, key: str, level: "Level", location: "Location | None") -> None:
+        """Record where a value of a key was found."""
+        self._places.setdefault(key, {})[level, location] = None
+
+    def _check_places(self, key: str, invocation: Invocation) -> None:
+        """Report facts in the paths from which a Sensitive came. Raises SECRET-033 where the policy refuses it."""
+        for level, location in self._places[key]:
+            is_mapped = level.location_kind == "mapped"
+            texts = (level.datadir, "" if location is None else location.declared)
+            names = set(variables_in((*texts, level.options) if level.is_secret else texts))
+            if is_mapped:
+                variable, own, _ = level.locations
+                names = names - {own} | {variable.partition(".")[0]}
+            what = f"the level '{level.name}' of the hierarchy, for the key '{key}'"
+            self.host.fact_choices.check(invocation.scope, sorted(names), what)
 
     def check_merge(self, merge: Any) -> None:
         """Raises HIERA-040, HIERA-041 or HIERA-042 for an invalid merge strategy."""

@@ -133,6 +133,15 @@ class Sensitive(Rich):
     __repr__ = __str__
 
 
+def has_sensitive(value: Value) -> bool:
+    """Whether a value is Sensitive, or an array or hash that contains such a value."""
+    if isinstance(value, tuple):
+        return any(map(has_sensitive, value))
+    if isinstance(value, Hash):
+        return any(map(has_sensitive, value.values()))
+    return isinstance(value, Sensitive)
+
+
 class Binary(Rich):
     """Bytes; as text they are base64."""
 

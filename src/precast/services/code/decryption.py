@@ -1,9 +1,12 @@
-"""Decrypts values of data files with the key pairs that the options of hiera-eyaml name on this machine.
+"""Decrypts values of data files with the key pairs that the options of hiera-eyaml name.
 
-A pair is read when a value needs it and cached in the process. Errors contain neither keys nor decrypted values.
+A command uses files of its machine, at the paths in the options. A server uses only files of its key directory for the environment: an
+option names one by the last part of its path, so code cannot name a file elsewhere. A pair is cached until one of its files changes.
+Errors contain neither keys nor decrypted values.
 """
 
-from collections.abc import Mapping
+import posixpath
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +19,12 @@ if TYPE_CHECKING:
 
 _PRIVATE = "pkcs7_private_key"
 _PUBLIC = "pkcs7_public_key"
+MAX_KEY_BYTES = 64 * 1024
+# Part of the answer for a pair that cannot be used: the error itself is raised when a value needs the pair.
+_UNUSABLE = "unusable: "
+
+# The times and sizes of the files of a pair: the pair is read again when they change.
+_State = tuple[tuple[int, int, int] | None, ...]
 
 
 class _Pair(NamedTuple):
@@ -25,11 +34,16 @@ class _Pair(NamedTuple):
 
 
 class KeyFiles:
-    """Key pairs in files. A relative path is relative to `base`, the working directory, as in hiera-eyaml."""
+    """Key pairs in files. `find` gives the file for a path in the options."""
 
-    def __init__(self, base: Path) -> None:
-        self._base = base
-        self._pairs: dict[tuple[str, str], _Pair | PrecastError] = {}
+    def __init__(self, find: Callable[[str], Path]) -> None:
+        self._find = find
+        self._pairs: dict[tuple[str, str], tuple[_State, _Pair | PrecastError]] = {}
+
+    @staticmethod
+    def below(base: Path) -> "KeyFiles":
+        """Files at their paths. A relative path is relative to `base`, the working directory, as in hiera-eyaml."""
+        return KeyFiles(lambda name: base / name)
 
     def fingerprint(self, options: Mapping[str, str]) -> str | None:
         """The fingerprint of the public key; None if the options name no private key. Raises InputError HIERA-053 for an invalid pair."""
@@ -52,12 +66,14 @@ class KeyFiles:
 
     def _pair(self, options: Mapping[str, str]) -> _Pair:
         names = (options.get(_PRIVATE, ""), options.get(_PUBLIC, ""))
-        if names not in self._pairs:
+        state = tuple(_state(self._find(name)) if name else None for name in names)
+        known, pair = self._pairs.get(names, (None, None))
+        if pair is None or known != state:
             try:
-                self._pairs[names] = self._read(*names)
+                pair = self._read(*names)
             except PrecastError as error:
-                self._pairs[names] = error
-        pair = self._pairs[names]
+                pair = error
+            self._pairs[names] = state, pair
         if isinstance(pair, PrecastError):
             raise pair.copy()
         return pair
@@ -86,6 +102,56 @@ class KeyFiles:
 
     def _bytes(self, name: str) -> bytes:
         try:
-            return (self._base / name).read_bytes()
+            with self._find(name).open("rb") as file:
+                return file.read(MAX_KEY_BYTES)
         except OSError as error:
             raise issues.BAD_KEY_PAIR.error(path=name, reason=error.strerror or str(error)) from None
+
+
+class ServerKeys:
+    """The key pairs of one environment on a server, in a directory of their own."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._files = KeyFiles(self._find)
+
+    def fingerprint(self, options: Mapping[str, str]) -> str | None:
+        """The fingerprint of the public key, None if the directory has no such private key; for an unusable pair, its reason."""
+        name = options.get(_PRIVATE)
+        if not name or not self._find(name).is_file():
+            return None
+        try:
+            return self._files.fingerprint(options)
+        except PrecastError as error:
+            return f"{_UNUSABLE}{error.message}"
+
+    def decrypt(self, data: bytes, options: Mapping[str, str]) -> bytes:
+        """Decrypt a PKCS7 envelope. Raises InputError HIERA-052, HIERA-053."""
+        return self._files.decrypt(data, options)
+
+    def _find(self, name: str) -> Path:
+        """The file in the directory. A name without a last part, or with one that leads elsewhere, gives a file that cannot exist."""
+        last = posixpath.basename(name)
+        return self._directory / (last if last not in ("", ".", "..") and "\0" not in last else "no such name/x")
+
+
+class KeyDirectory:
+    """The key pairs of all environments of a server: a directory for each, with the name of the environment."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._keys: dict[str, ServerKeys] = {}
+
+    def find(self, environment: str) -> ServerKeys:
+        """The keys of an environment, whose name has been checked."""
+        if environment not in self._keys:
+            self._keys[environment] = ServerKeys(self._root / environment)
+        return self._keys[environment]
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

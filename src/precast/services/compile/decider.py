@@ -19,8 +19,9 @@ from precast.services.compile.walks import Branch, CatalogWalks, DecisionOutcome
 from precast.services.exports.decisions import DecisionExports
 from precast.services.query.fleet.watching import FleetWatch
 from precast.services.queue_worker import LostClaim, run_worker
+from precast.services.secrets.sources.requests import FIRST, request_environment
 from precast.services.traces.cache import TraceCache
-from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
+from precast.services.work_kinds import ASK_SECRET, COMPILE, DECIDE, REDECIDE
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.staged import CatalogChange
 from precast.store.engine.database import Database
@@ -28,6 +29,7 @@ from precast.store.engine.query import Transaction
 from precast.store.facts.views import find_digests
 from precast.store.queue.kinds import Claim, ItemRequest
 from precast.store.queue.queue import WorkQueue
+from precast.store.secrets.source_documents import ListedDocument, SourceDocuments
 from precast.store.traces import Traces, remove_waiter
 
 LEASE_S = 30.0
@@ -62,10 +64,11 @@ class DecisionService:
         exports: DecisionExports,
         others: OtherAnswers,
         watch: FleetWatch,
+        documents: SourceDocuments,
     ) -> None:
         self._database, self._inputs, self._trace_cache, self._traces = database, inputs, trace_cache, traces
         self._catalogs, self._work, self._reasons, self._policy = catalogs, work, reasons, policy
-        self._exports, self._watch = exports, watch
+        self._exports, self._watch, self._documents = exports, watch, documents
         self._walks = CatalogWalks(database.clock, trace_cache, Skeletons(catalogs.documents), others)
 
     async def run(self, owner: str) -> None:
@@ -89,6 +92,12 @@ class DecisionService:
         """Request a decision for all nodes of an environment that has changed; returns how many environments it was."""
         claims = await self._work.claim(REDECIDE.name, owner, limit=1, lease_s=LEASE_S)
         for claim in claims:
+            document: ListedDocument | None = FIRST
+            while document is not None:
+                # New code may be a reason to look whether its secrets have changed too.
+                document = await self._database.write(
+                    request_environment, self._documents, self._work, claim.key, document
+                )
             after: str | None = ""
             while after is not None:
                 after = await self._database.write(self._request_page, claim.key, after)
@@ -162,7 +171,8 @@ class DecisionService:
         # The claimed items first, then the requests for some of them again: in the order of names, as every writer requests them.
         if not (yield from self._work.complete_claims(claims)):
             raise LostClaim
-        yield from self._request_outdated(node_inputs, outdated)
+        changed = yield from self._find_changed_secrets(claims, outcome)
+        yield from self._request_outdated(node_inputs, {*outdated, *changed})
 
     def _lock_chains(self, outcome: DecisionOutcome) -> Transaction[None]:
         """Lock the chains that the walks have used. Raises PrunedChains if one of them no longer exists."""
@@ -173,8 +183,24 @@ class DecisionService:
         if used and (gone := (yield from self._traces.mark_used(used.keys(), self._database.clock.now()))):
             raise PrunedChains({used[chain] for chain in gone})
 
-    def _request_outdated(self, node_inputs: Sequence[NodeInput], collectors: Collection[str]) -> Transaction[None]:
-        """Request another decision for these collectors, and for nodes whose facts have changed since this one read them.
+    def _find_changed_secrets(self, claims: Sequence[Claim], outcome: DecisionOutcome) -> Transaction[set[str]]:
+        """Record what nodes have read from secret sources; returns those whose environment has read something new meanwhile.
+
+        A change that is committed later finds the nodes among the readers.
+        """
+        reads = outcome.secrets
+        nothing: frozenset[str] = frozenset()
+        overdue = yield from self._documents.replace_readers(
+            {claim.key: reads[claim.key].documents if claim.key in reads else nothing for claim in claims}
+        )
+        yield from self._work.enqueue_items(ASK_SECRET.name, [ItemRequest(document) for document in overdue])
+        revisions = {}
+        for environment in sorted({read.environment for read in reads.values()}):
+            revisions[environment] = yield from self._documents.lock_revision(environment)
+        return {node for node, read in reads.items() if read.revision != revisions[read.environment]}
+
+    def _request_outdated(self, node_inputs: Sequence[NodeInput], others: Collection[str]) -> Transaction[None]:
+        """Request another decision for these nodes, and for those whose facts have changed since this one read them.
 
         The fact intake compared that change with what the node's earlier catalog had read, which may be less than the new one read.
         """
@@ -182,7 +208,7 @@ class DecisionService:
         outdated = [
             node_input.node
             for node_input in node_inputs
-            if node_input.node in collectors or digests_now.get(node_input.node) != node_input.facts_digest
+            if node_input.node in others or digests_now.get(node_input.node) != node_input.facts_digest
         ]
         yield from self._work.enqueue_items(DECIDE.name, [ItemRequest(node) for node in outdated])
 

@@ -69,6 +69,67 @@ class ExportsRequest(msgspec.Struct, frozen=True, tag="want_exports"):
     question: ExportedQuery
 
 
+Options = tuple[tuple[str, str], ...]
+
+
+class FingerprintRequest(msgspec.Struct, frozen=True, tag="fingerprint?"):
+    """The worker asks for the fingerprint of the key that options of hiera.yaml name."""
+
+    options: Options
+
+
+class Fingerprint(msgspec.Struct, frozen=True, tag="fingerprint"):
+    """The fingerprint; None if the server has no such key for the environment."""
+
+    fingerprint: str | None
+
+
+class DecryptRequest(msgspec.Struct, frozen=True, tag="decrypt"):
+    """The worker requests the plain text of an encrypted value. It never has the key."""
+
+    data: bytes
+    options: Options
+
+
+class Decrypted(msgspec.Struct, frozen=True, tag="decrypted"):
+    """The plain text of a value."""
+
+    data: bytes
+
+
+class SecretRequest(msgspec.Struct, frozen=True, tag="secret"):
+    """The worker asks for a field of a document of a secret source; for the whole document without a name of a field."""
+
+    source: str
+    path: str
+    field: str = ""
+
+
+class Secret(msgspec.Struct, frozen=True, tag="secret"):
+    """The answer to the question, with the value as JSON that belongs to it; no answer means absent."""
+
+    answer: str | None
+    value: bytes = b"null"
+
+
+class PolicyRequest(msgspec.Struct, frozen=True, tag="policy?"):
+    """The worker asks whether a fact may choose a secret."""
+
+
+class Policy(msgspec.Struct, frozen=True, tag="policy"):
+    """Warn or refuse."""
+
+    by_facts: str
+
+
+class Refusal(msgspec.Struct, frozen=True, tag="refused"):
+    """The server cannot give the worker what it requested: an error of the code, which ends the compile as its result."""
+
+    code: str
+    message: str
+    hint: str
+
+
 class Compiled(msgspec.Struct, frozen=True, tag="compiled"):
     """The result of a compile: body and source map in canonical bytes, or the language error; and the trace in its stored form."""
 
@@ -88,8 +149,11 @@ class WorkerFault(msgspec.Struct, frozen=True, tag="broke"):
     reason: str
 
 
-ToWorker = Begin | Compile | Content | Exports | FleetReply
-FromWorker = ContentRequest | ExportsRequest | FleetRequest | Compiled | WorkerFault
+# What a worker asks its server while it compiles, besides files and other nodes, and the replies.
+WorkerRequest = FingerprintRequest | DecryptRequest | SecretRequest | PolicyRequest
+ServerReply = Fingerprint | Decrypted | Secret | Policy | Refusal
+ToWorker = Begin | Compile | Content | Exports | FleetReply | ServerReply
+FromWorker = ContentRequest | ExportsRequest | FleetRequest | WorkerRequest | Compiled | WorkerFault
 
 encode = msgspec.msgpack.Encoder().encode
 decode_to_worker = msgspec.msgpack.Decoder(ToWorker).decode

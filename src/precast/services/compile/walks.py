@@ -20,6 +20,7 @@ from precast.services.compile.inputs import NodeInput, node_data
 from precast.services.exports.answers import ExportAnswers, ExportReads
 from precast.services.query.fleet.answering import FleetAnswers, FleetReads
 from precast.services.traces.cache import FailedWalk, TraceCache
+from precast.services.traces.secret_answers import SecretReads
 from precast.services.traces.walker import MissingBranch, ReachedLeaf
 from precast.store.catalogs.entries import EntryRow, StagedEntry
 from precast.store.catalogs.staged import StagedCatalog
@@ -89,6 +90,8 @@ class DecisionOutcome:
         self.failed: dict[str, PrecastError] = {}
         self.exports: list[ExportReads] = []
         self.fleet: list[FleetReads] = []
+        # What the walks of each node have read from secret sources, of nodes that have read something.
+        self.secrets: dict[str, SecretReads] = {}
 
     def add(self, other: "DecisionOutcome") -> None:
         self.staged += other.staged
@@ -99,6 +102,13 @@ class DecisionOutcome:
         self.failed |= other.failed
         self.exports += other.exports
         self.fleet += other.fleet
+        self.secrets |= other.secrets
+
+    def add_secrets(self, node: str, read: SecretReads) -> None:
+        """Add what one walk of a node has read from secret sources."""
+        if read.documents:
+            before = self.secrets.get(node, read)
+            self.secrets[node] = read._replace(documents=before.documents | read.documents)
 
 
 class _Target(NamedTuple):
@@ -137,7 +147,7 @@ class CatalogWalks:
 
     async def _walk(self, environment: str, version: str, targets: Sequence[_Target]) -> DecisionOutcome:
         tree = await self._trace_cache.tree(environment, version)
-        others = self._others.begin(environment)
+        others, revision = self._others.begin(environment), tree.secrets.policy.revision
         walks = await self._trace_cache.walk(tree, [target.data for target in targets], others)
         found = DecisionOutcome()
         found.exports.append(others.exports)
@@ -147,6 +157,8 @@ class CatalogWalks:
             # The walk of the main manifest is the first of each node.
             if node in found.failed:
                 continue
+            if not isinstance(walk, FailedWalk):
+                found.add_secrets(node, SecretReads(walk.secrets, environment, revision))
             match walk:
                 case MissingBranch(branch_point):
                     found.waiting.append(WaitingCatalog(node, entry, Branch(environment, *branch_point)))

@@ -23,7 +23,7 @@ from precast import lang
 from precast.base import digests
 from precast.base.confinement.children import ASK, confine_or_exit, write_answer
 from precast.base.confinement.confine import Confinement, Level
-from precast.base.errors import PrecastError
+from precast.base.errors import Kind, PrecastError
 from precast.base.frames import read_frame
 from precast.catalog.problems import CatalogProblem
 from precast.lang.compile import CompileFailure, compile_catalog
@@ -44,11 +44,14 @@ from precast.services.compile.messages import (
     FleetReply,
     FleetRequest,
     FromWorker,
+    Refusal,
     ToWorker,
     WorkerFault,
+    WorkerRequest,
     decode_to_worker,
     encode_frame,
 )
+from precast.services.compile.servers_answers import ServersKeys, ServersSecrets
 from precast.services.traces.chains import encode_links, make_link
 from precast.services.traces.version_files import VersionFiles
 from precast.types.catalog_check import check_catalog
@@ -92,7 +95,7 @@ class Worker:
                 self._compiles += 1
                 if self._compiles % COMPILES_BETWEEN_COLLECTIONS == 0:
                     gc.collect()
-            case Content() | Exports() | FleetReply():
+            case _:
                 raise ValueError("the server sent an answer that was not requested")
 
     def _start(self, begin: Begin) -> None:
@@ -104,9 +107,14 @@ class Worker:
         self._files = VersionFiles(begin.files, self._fetch)
 
     def _compile(self, request: Compile) -> Compiled:
-        begin, exports, fleet = self._begin, _PipeExports(self._ask_exports), _PipeFleet(self._ask_fleet)
+        begin = self._begin
         answers = NodeAnswers(
-            *(request.node, self._files, begin.constants), exports=exports, answer_key=begin.answer_key, fleet=fleet
+            *(request.node, self._files, begin.constants),
+            decryptor=ServersKeys(self._ask),
+            exports=_PipeExports(self._ask_exports),
+            answer_key=begin.answer_key,
+            fleet=_PipeFleet(self._ask_fleet),
+            secrets=ServersSecrets(self._ask),
         )
         inputs = Inputs(answers)
         self._secrets = inputs.secrets
@@ -147,6 +155,16 @@ class Worker:
             case FleetReply(answer):
                 return answer
         raise EOFError("the server closed the pipe")
+
+    def _ask(self, request: WorkerRequest) -> ToWorker:
+        """The server's reply to a request. Raises InputError if the server refuses it for an error of the code."""
+        self._send(request)
+        reply = self._receive()
+        if reply is None:
+            raise EOFError("the server closed the pipe")
+        if isinstance(reply, Refusal):
+            raise PrecastError.of_kind(Kind.INPUT, reply.code, reply.message, reply.hint)
+        return reply
 
     def _receive(self) -> ToWorker | None:
         data = read_frame(self._incoming)

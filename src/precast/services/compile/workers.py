@@ -32,10 +32,12 @@ from precast.services.compile.messages import (
     FleetRequest,
     ToWorker,
     WorkerFault,
+    WorkerRequest,
     decode_from_worker,
     encode_frame,
 )
 from precast.services.compile.worker import OUT_OF_MEMORY
+from precast.services.compile.worker_requests import ServerRequests, WorkerRequests
 
 MODULE = "precast.services.compile.worker"
 
@@ -57,11 +59,12 @@ class Limits(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """What workers may ask for: files, and what is known of other nodes. Without `exports` none are collected, with a warning."""
+    """What workers may ask for: files, what is known of other nodes, and secrets. Without `exports` none are collected, with a warning."""
 
     content: Load
     exports: LoadExports | None = None
     fleet: AnswerFleet | None = None
+    requests: WorkerRequests = ServerRequests()
 
 
 class Version(NamedTuple):
@@ -127,15 +130,21 @@ class _Process:
                 case request:
                     _send(process.stdin, await self._answer(node, request))
 
-    async def _answer(self, node: NodeData, request: ContentRequest | ExportsRequest | FleetRequest) -> ToWorker:
+    async def _answer(
+        self, node: NodeData, request: ContentRequest | ExportsRequest | FleetRequest | WorkerRequest
+    ) -> ToWorker:
         environment, sources = self._version.environment, self._sources
         match request:
             case ContentRequest(digest):
                 return Content(await sources.content(digest))
-            case ExportsRequest(question) if sources.exports is not None:
-                return Exports(await sources.exports(environment, node.certname, question))
-            case FleetRequest(query) if sources.fleet is not None:
-                return FleetReply(await sources.fleet(environment, query))
+            case ExportsRequest(question):
+                if sources.exports is not None:
+                    return Exports(await sources.exports(environment, node.certname, question))
+            case FleetRequest(query):
+                if sources.fleet is not None:
+                    return FleetReply(await sources.fleet(environment, query))
+            case _:
+                return await sources.requests.reply(environment, node.certname, request)
         raise ValueError("it asked about other nodes, of which this server tells nothing")
 
     async def _start(self) -> asyncio.subprocess.Process:

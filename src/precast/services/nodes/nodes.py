@@ -37,6 +37,7 @@ from precast.store.plans.runs import delete_node_successes
 from precast.store.query import fleet_answers
 from precast.store.queue.queue import WorkQueue
 from precast.store.reports import reports
+from precast.store.secrets.source_documents import delete_node_reads
 from precast.store.sessions.sessions import Sessions
 from precast.store.sessions.streams import Streams
 from precast.store.traces import remove_waiter
@@ -234,6 +235,7 @@ class NodeService:
         yield from self._exports.delete_node(node)
         yield from fleet_answers.delete_node(node)
         yield from delete_node_catalogs(node)
+        yield from delete_node_reads(node)
         yield from policies.delete_policy(node)
         yield from purge_node_attempts(node, self._database.clock.now())
         yield from delete_node_successes(node)

@@ -1,13 +1,13 @@
 """Walks nodes through the trace tree of their version, and provides what a walk lacks: chains, and costly answers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from precast.base.errors import PrecastError
 from precast.lang.exports import OtherExports
 from precast.lang.inputs import Answer, Question
-from precast.lang.node_answers import NodeData
+from precast.lang.node_answers import Decryptor, NodeData
 from precast.lang.puppetdb.answers import Fleet
 from precast.services.traces.chains import BranchPoint, Chain
 from precast.services.traces.constants import VersionConstants
@@ -17,11 +17,13 @@ from precast.services.traces.costly_answers import (
     FleetQueryToAnswer,
     NodeToMatch,
     NotAnswered,
+    SecretToRead,
     SharedIndexes,
 )
 from precast.services.traces.costly_messages import FileIndex, IndexFile, MatchedNode, MatchNode
 from precast.services.traces.costly_processes import CostlyProcesses
 from precast.services.traces.paths import decode_chain
+from precast.services.traces.secret_answers import SecretDocuments
 from precast.services.traces.tree import TraceTree, TraceTreeCache, TraceTreeKey
 from precast.services.traces.versions import Versions
 from precast.services.traces.walker import MissingBranch, ReachedLeaf
@@ -74,20 +76,25 @@ class TraceCache:
         constants: VersionConstants,
         costly: CostlyProcesses,
         find_answer_key: FindAnswerKey,
+        keys: Callable[[str], Decryptor | None] = lambda environment: None,
+        documents: SecretDocuments | None = None,
     ) -> None:
         self._database, self._traces, self._versions = database, traces, versions
         self.find_answer_key = find_answer_key
-        self._constants, self._costly = constants, costly
+        self._constants, self._costly, self._keys, self._documents = constants, costly, keys, documents
         self._indexes = SharedIndexes()
         self._trees = TraceTreeCache()
 
     async def tree(self, environment: str, version: str) -> TraceTree:
+        """The tree of a version, for walks that begin now: its answers about secrets are those of the present."""
         key = TraceTreeKey(environment, version)
         tree = self._trees.find(key)
         if tree is None:
             constants = await self._constants.read(environment, version)
-            tree = TraceTree(environment, version, await self._versions.files(version), constants)
+            files = await self._versions.files(version)
+            tree = TraceTree(environment, version, files, constants, self._keys(environment), self._documents)
             self._trees.add(tree)
+        await tree.secrets.refresh()
         return tree
 
     def forget(self, environments: Collection[str]) -> None:
@@ -105,20 +112,21 @@ class TraceCache:
         walking = list(range(len(nodes)))
         while walking:
             round_results = await asyncio.to_thread(_walk_all, tree, [nodes[at] for at in walking], others)
-            again = []
+            again: list[int] = []
+            missing: dict[CostlyQuestion, list[int]] = {}
             branch_points: dict[BranchPoint, None] = {}
             for at, result in zip(walking, round_results, strict=True):
                 if isinstance(result, NotAnswered):
-                    try:
-                        await self._answer(tree, result.question, others)
-                    except PrecastError as error:
-                        results[at] = FailedWalk(error)
-                    else:
-                        again.append(at)
+                    missing.setdefault(result.question, []).append(at)
                 else:
                     results[at] = result
                     if isinstance(result, MissingBranch):
                         branch_points[result.branch_point] = None
+            for failed, walks in await self._answer_all(tree, nodes, missing, others):
+                if failed is None:
+                    again += walks
+                else:
+                    results.update((at, FailedWalk(failed)) for at in walks)
             loaded = await self._load_chains(tree, list(branch_points))
             # A node that stopped at a branch point whose chain is loaded now walks again.
             again += [
@@ -129,6 +137,27 @@ class TraceCache:
             walking = sorted(set(again))
         return [results[at] for at in range(len(nodes))]
 
+    async def _answer_all(
+        self,
+        tree: TraceTree,
+        nodes: Sequence[NodeData],
+        missing: Mapping[CostlyQuestion, Sequence[int]],
+        others: OtherNodes | None,
+    ) -> list[tuple[PrecastError | None, Sequence[int]]]:
+        """Get the answers that walks lack, those about secrets together; returns the error of each question, with its walks."""
+
+        async def answer(question: CostlyQuestion, walks: Sequence[int]) -> tuple[PrecastError | None, Sequence[int]]:
+            try:
+                await self._answer(tree, question, others, [nodes[at].certname for at in walks])
+            except PrecastError as error:
+                return error, walks
+            return None, walks
+
+        secrets = {question: walks for question, walks in missing.items() if isinstance(question, SecretToRead)}
+        rest = {question: walks for question, walks in missing.items() if question not in secrets}
+        answered = await asyncio.gather(*(answer(question, walks) for question, walks in secrets.items()))
+        return [*answered, *[await answer(question, walks) for question, walks in rest.items()]]
+
     async def ask(self, tree: TraceTree, node: NodeData, question: Question) -> Answer:
         """The answer of a version for a node to one question."""
         while True:
@@ -137,11 +166,21 @@ class TraceCache:
             except NotAnswered as missing:
                 await self._answer(tree, missing.question)
 
-    async def _answer(self, tree: TraceTree, question: CostlyQuestion, others: OtherNodes | None = None) -> None:
-        """Read about other nodes, or have a process answer a question that a walk may not evaluate itself.
+    async def _answer(
+        self,
+        tree: TraceTree,
+        question: CostlyQuestion,
+        others: OtherNodes | None = None,
+        nodes: Sequence[str] = (),
+    ) -> None:
+        """Read about other nodes or from a secret source, or have a process answer what a walk may not evaluate itself.
 
-        Raises UnavailableError TRACE-002 to TRACE-005, and what `others` raise.
+        Raises UnavailableError TRACE-002 to TRACE-005, and what `others` raise; SECRET-022 if a source has not answered: `nodes` are
+        then decided upon when it has.
         """
+        if isinstance(question, SecretToRead):
+            await tree.secrets.read(question, nodes)
+            return
         if isinstance(question, ExportsToRead | FleetQueryToAnswer):
             assert others is not None, "only they raise it"
             await _load(question, others)

@@ -91,7 +91,8 @@ def is_same_question(left: Question, right: Question) -> bool:
     return canonical.encode(left) == canonical.encode(right)
 
 
-# Questions with one answer for all nodes of a version: asked once, not for every node.
+# Questions with one answer for all nodes of a version: asked once, not for every node. The keys of a server are not among them: they
+# may change while a version is in use.
 _OF_THE_ENVIRONMENT = (
     inputs.FileDigest,
     inputs.Listing,
@@ -99,7 +100,6 @@ _OF_THE_ENVIRONMENT = (
     inputs.ModuleFile,
     inputs.ModulePlugins,
     inputs.ModuleFact,
-    inputs.DecryptionKey,
     inputs.Constant,
     inputs.CompilerVersion,
 )

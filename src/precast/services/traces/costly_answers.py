@@ -45,7 +45,14 @@ class FleetQueryToAnswer(NamedTuple):
     query: str
 
 
-CostlyQuestion = FileToIndex | NodeToMatch | ExportsToRead | FleetQueryToAnswer
+class SecretToRead(NamedTuple):
+    """A document of a secret source that a walk asks for."""
+
+    source: str
+    path: str
+
+
+CostlyQuestion = FileToIndex | NodeToMatch | ExportsToRead | FleetQueryToAnswer | SecretToRead
 
 
 class NotAnswered(Exception):

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 from precast.base.digests import Digest
 from precast.lang.exports import OtherExports
 from precast.lang.inputs import Answer, Question
-from precast.lang.node_answers import NodeAnswers, NodeData
+from precast.lang.node_answers import Decryptor, NodeAnswers, NodeData
 from precast.lang.puppetdb.answers import Fleet
 from precast.services.traces.chains import BranchPoint, Chain
 from precast.services.traces.costly_answers import KnownAnswers
+from precast.services.traces.secret_answers import KnownSecrets, NoDocuments, SecretDocuments, SecretsOfWalk
 from precast.services.traces.version_files import VersionFiles
 from precast.services.traces.walker import MissingBranch, ReachedLeaf, Walker
 
@@ -24,8 +25,18 @@ MAX_CACHED_TREES = 8
 class TraceTree:
     """The trace tree of one version of an environment, as far as it is in memory."""
 
-    def __init__(self, environment: str, version: str, files: dict[str, Digest], constants: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        environment: str,
+        version: str,
+        files: dict[str, Digest],
+        constants: dict[str, Any],
+        decryptor: Decryptor | None = None,
+        documents: SecretDocuments | None = None,
+    ) -> None:
         self.environment, self.version, self.files, self.constants = environment, version, files, constants
+        self._decryptor = decryptor
+        self.secrets = KnownSecrets(environment, documents or NoDocuments())
         self.costly = KnownAnswers(environment)
         self._store = VersionFiles(files, _refuse_content)
         self._walker = Walker(self._answers(NodeData("", {}, {})).answer)
@@ -34,7 +45,9 @@ class TraceTree:
         self, node: NodeData, exports: OtherExports | None = None, fleet: Fleet | None = None
     ) -> ReachedLeaf | MissingBranch:
         """Walk a node as far as the chains in memory go. Raises NotAnswered."""
-        return self._walker.walk(self._answers(node, exports, fleet).answer)
+        secrets = SecretsOfWalk(self.secrets)
+        result = self._walker.walk(self._answers(node, exports, fleet, secrets).answer)
+        return result._replace(secrets=frozenset(secrets.read)) if secrets.read else result
 
     def ask(self, node: NodeData, question: Question) -> Answer:
         """The answer of this version for a node. Raises NotAnswered."""
@@ -44,8 +57,22 @@ class TraceTree:
         """Cache the chain of reads that begins at a branch point. Raises NotAnswered if it read a file that is not indexed yet."""
         self._walker.add_chain(branch_point, chain)
 
-    def _answers(self, node: NodeData, exports: OtherExports | None = None, fleet: Fleet | None = None) -> NodeAnswers:
-        return NodeAnswers(node, self._store, self.constants, costly=self.costly, exports=exports, fleet=fleet)
+    def _answers(
+        self,
+        node: NodeData,
+        exports: OtherExports | None = None,
+        fleet: Fleet | None = None,
+        secrets: SecretsOfWalk | None = None,
+    ) -> NodeAnswers:
+        asked = SecretsOfWalk(self.secrets) if secrets is None else secrets
+        return NodeAnswers(
+            *(node, self._store, self.constants),
+            decryptor=self._decryptor,
+            costly=self.costly,
+            exports=exports,
+            fleet=fleet,
+            secrets=asked,
+        )
 
 
 def _refuse_content(digest: Digest) -> bytes:

@@ -32,6 +32,8 @@ class ReachedLeaf(NamedTuple):
 
     leaf: Leaf
     path: TracePath
+    # The documents of secret sources that the walk has read.
+    secrets: frozenset[str] = frozenset()
 
 
 class MissingBranch(NamedTuple):
@@ -39,6 +41,7 @@ class MissingBranch(NamedTuple):
 
     branch_point: BranchPoint
     path: TracePath
+    secrets: frozenset[str] = frozenset()
 
 
 class _NodeRead(NamedTuple):

@@ -337,5 +337,12 @@ TABLES: tuple[Table, ...] = (
             *("made_by", "made_at", "changed_by", "changed_at"),
         ),
     ),
+    Table(
+        "source_document",
+        ("id",),
+        ("environment", "source", "path", "sealed", "answers", "read_at", "tried_at", "due_at", "problem"),
+    ),
+    Table("secret_reader", ("document", "node"), ()),
+    Table("secret_policy", ("environment",), ("revision", "by_facts")),
     Table("window_binding", ("name", "target"), ("classes", "at_close", "bound_by", "bound_at")),
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.key_pairs import OPENSSL, PUBLIC, encrypt, make_pair
 from precast.base import digests
 from precast.base.clock import SystemClock
 from precast.base.errors import PrecastError
@@ -16,12 +17,14 @@ from precast.catalog import body
 from precast.catalog.exports import ExportedResource, digest_exports
 from precast.lang.compile import CompileResult
 from precast.lang.exports import ExportsAnswer, KnownExports
-from precast.lang.inputs import ExportedQuery, Inputs
+from precast.lang.inputs import DecryptionKey, ExportedQuery, Inputs
 from precast.lang.node_answers import NodeData
 from precast.lang.settings import Settings
 from precast.lang.values.base import Sensitive
+from precast.services.code.decryption import KeyDirectory
 from precast.services.compile.messages import Begin, Compile, Compiled, encode_frame
 from precast.services.compile.worker import Worker
+from precast.services.compile.worker_requests import ServerRequests, WorkerRequests
 from precast.services.compile.workers import Limits, Sources, Version, Workers
 from precast.services.traces.chains import decode_links
 
@@ -31,12 +34,13 @@ NODE = NodeData.local("a.example.org", {"os": {"name": "Debian"}})
 class Site:
     """Files of versions, and the workers that compile them."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, requests: WorkerRequests | None = None) -> None:
         self._contents: dict[str, bytes] = {}
         self.loaded: list[str] = []
         self.exports: list[ExportedResource] = []
         self.asked: list[tuple[str, str, ExportedQuery]] = []
-        self.workers = Workers(Sources(self._load, self._load_exports), SystemClock(), limits)
+        sources = Sources(self._load, self._load_exports, requests=requests or ServerRequests())
+        self.workers = Workers(sources, SystemClock(), limits)
 
     def version(self, files: Mapping[str, str], environment: str = "production") -> Version:
         known = {path: digests.of_bytes(text.encode()) for path, text in files.items()}
@@ -234,3 +238,48 @@ async def test_secret_is_not_in_the_report_of_a_crash(site: Site, monkeypatch: p
     worker.run()
     assert SECRET.encode() not in outgoing.getvalue()
     assert b"KeyError: '[redacted]'" in outgoing.getvalue()
+
+
+HIERA = """\
+version: 5
+hierarchy:
+  - {name: secrets, path: secrets.eyaml, lookup_key: eyaml_lookup_key,
+     options: {pkcs7_private_key: keys/private_key.pkcs7.pem, pkcs7_public_key: keys/public_key.pkcs7.pem}}
+"""
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="openssl makes the keys and envelopes")
+async def test_encrypted_value_is_decrypted_by_the_server_for_its_environment_only(tmp_path: Path) -> None:
+    make_pair(tmp_path / "production")
+    encrypted = encrypt("hunter2", tmp_path / "production" / PUBLIC)
+    files = {
+        "hiera.yaml": HIERA,
+        "data/secrets.eyaml": f"password: {encrypted}\n",
+        "manifests/site.pp": "notify { 'x': message => lookup('password') }",
+    }
+    site = Site(requests=ServerRequests(KeyDirectory(tmp_path).find))
+    try:
+        compiled = await site.workers.compile(site.version(files), NODE)
+        assert compiled.error is None
+        assert "hunter2" in compiled.body.decode()
+        (answer,) = [link.answer for link in decode_links(compiled.links) if isinstance(link.question, DecryptionKey)]
+        assert len(answer) == 64
+        other = await site.workers.compile(site.version(files, "staging"), NODE)
+        assert other.code == "HIERA-051"
+    finally:
+        await site.workers.close()
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="openssl makes the keys and envelopes")
+async def test_value_for_another_key_is_an_error_of_the_code(tmp_path: Path) -> None:
+    make_pair(tmp_path / "production")
+    make_pair(tmp_path / "other")
+    encrypted = encrypt("hunter2", tmp_path / "other" / PUBLIC)
+    site = Site(requests=ServerRequests(KeyDirectory(tmp_path).find))
+    files = {"hiera.yaml": HIERA, "data/secrets.eyaml": f"p: {encrypted}\n", "manifests/site.pp": "notice(lookup('p'))"}
+    try:
+        compiled = await site.workers.compile(site.version(files), NODE)
+        assert compiled.code == "HIERA-052"
+        assert "secrets.eyaml" in (compiled.error or "")
+    finally:
+        await site.workers.close()

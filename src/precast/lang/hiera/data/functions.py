@@ -11,9 +11,9 @@ from precast.base.errors import PrecastError
 from precast.lang.compiler.suggestions import did_you_mean
 from precast.lang.datatypes import mismatch, parse_type
 from precast.lang.hiera import issues
-from precast.lang.hiera.config import Level
+from precast.lang.hiera.config import SECRETS, VAULT, Level
 from precast.lang.hiera.context import LookupContext, NotFound
-from precast.lang.hiera.data import eyaml
+from precast.lang.hiera.data import eyaml, secrets
 from precast.lang.hiera.data.files import READERS
 from precast.lang.hiera.interpolation import Interpolator
 from precast.lang.hiera.invocation import Invocation
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _HASH: Final = parse_type("Hash")
 _UNSUPPORTED: Final = ("hocon_data",)
-_KNOWN: Final = (*READERS, "eyaml_lookup_key")
+_KNOWN: Final = (*READERS, "eyaml_lookup_key", SECRETS, VAULT)
 
 
 class DataFunctions:
@@ -46,6 +46,8 @@ class DataFunctions:
             raise issues.UNSUPPORTED_FUNCTION.error(path=self._layer.config.path, name=level.function)
         if level.function == "eyaml_lookup_key" and level.kind == "lookup_key":
             return self._decrypt(options, location, key, invocation)
+        if level.is_secret:
+            return self._secret(level, options, location, key)
         if (
             location is not None
             and not location.is_uri
@@ -87,6 +89,11 @@ class DataFunctions:
             return MISSING
         texts = Interpolator(self._layer.lookups, invocation, methods=True)
         return eyaml.decrypt_value(self._layer.lookups.host.inputs, options, raw.value, texts, key.root, source)
+
+    def _secret(self, level: Level, options: Hash, location: Location | None, key: Key) -> Any:
+        if level.function == SECRETS:
+            return secrets.find_secret(self._layer, options, location, key)
+        return secrets.find_in_vault(self._layer, options, key)
 
 
 class _Call:

@@ -16,6 +16,7 @@ from precast.store.schema.migrations.first_schema import (
     query,
     queue,
     reports,
+    secret_sources,
     secrets,
     sessions,
     windows,
@@ -43,6 +44,7 @@ MIGRATION = Migration(
         *actions.TABLES,
         *clocks.TABLES,
         *windows.TABLES,
+        *secret_sources.TABLES,
     ),
     expand_only={
         "SQLite": (*queue.SQLITE, *identity.SQLITE),

@@ -1,14 +1,12 @@
 """Encrypted data: real envelopes are decrypted to Sensitive, and the plain text never appears in trace, log or error."""
 
-import base64
 import json
-import shutil
-import subprocess
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from lab.key_pairs import OPENSSL, encrypt, make_pair
 from precast.base.spans import Source
 from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
 from precast.lang.file_trees import FileStore, TextTree
@@ -17,7 +15,6 @@ from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
 from precast.services.code.decryption import KeyFiles
 
-OPENSSL = shutil.which("openssl")
 pytestmark = pytest.mark.skipif(OPENSSL is None, reason="openssl makes the keys and envelopes")
 SECRET = "correct horse battery"
 HIERA = """\
@@ -30,41 +27,21 @@ hierarchy:
 """
 
 
-def run_openssl(*words: str, data: bytes = b"") -> bytes:
-    assert OPENSSL is not None
-    return subprocess.run([OPENSSL, *words], input=data, capture_output=True, check=True, timeout=60).stdout
-
-
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("keys")
     for name in ("", "other-"):
-        private, public = str(directory / f"{name}private.pem"), str(directory / f"{name}public.pem")
-        run_openssl(
-            "req",
-            "-x509",
-            "-nodes",
-            "-newkey",
-            "rsa:2048",
-            "-keyout",
-            private,
-            "-out",
-            public,
-            "-batch",
-            "-subj",
-            "/CN=x",
-        )
+        make_pair(directory, f"{name}private.pem", f"{name}public.pem")
     return directory
 
 
 def envelope(keys: Path, text: str = SECRET, *, key: str = "public.pem", cipher: str = "-aes-256-cbc") -> str:
-    data = run_openssl("smime", "-encrypt", "-binary", cipher, "-outform", "DER", str(keys / key), data=text.encode())
-    return f"ENC[PKCS7,{base64.b64encode(data).decode()}]"
+    return encrypt(text, keys / key, cipher)
 
 
 def compiled(keys: Path, data: str, code: str, hiera: str = HIERA) -> tuple[CompileResult, Inputs]:
     files = FileStore(TextTree({"hiera.yaml": hiera, "data/secrets.eyaml": data}))
-    inputs = Inputs(NodeAnswers(NodeData.local("n", {"kernel": "Linux"}), files, decryptor=KeyFiles(keys)))
+    inputs = Inputs(NodeAnswers(NodeData.local("n", {"kernel": "Linux"}), files, decryptor=KeyFiles.below(keys)))
     return compile_catalog(inputs, Settings(), Source("site.pp", code)), inputs
 
 

@@ -1,0 +1,1 @@
+"""Sources of secrets: files on the server, HashiCorp Vault and OpenBao."""

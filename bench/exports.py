@@ -36,7 +36,7 @@ from precast.store.schema.schema import Schema
 from precast.wire.catalogs.bodies import ReleaseBody
 from precast.wire.nodes.bodies import TargetsBody
 
-EXPORTERS, DEADLINE_S, POLL_S, CALM_S = 100, 900.0, 0.01, 2.0
+EXPORTERS, DEADLINE_S, POLL_S, CALM_S = 100, 3_600.0, 0.01, 2.0
 TARGET_LATENCY_S, TARGET_COMPILES = 2.0, 3.0
 MONITORING = """
 if $facts['role'] == 'web' {

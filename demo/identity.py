@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from demo import actions, catalogs, facts, machines, plans, runs, trust
+from demo import actions, catalogs, exports, facts, machines, plans, runs, trust
 from demo.presenter import PRECAST, DemoFailed, Presenter
 
 NODES = ("web1", "web2", "db1")
@@ -25,6 +25,7 @@ def show(presenter: Presenter) -> None:
         facts.show(presenter, url, NODES)
         catalogs.show(presenter, url, ("web1", "db1"))
         trust.show(presenter, "web1")
+        exports.show(presenter, url, "db1", "web1", "web3")
         runs.show(presenter, url, ("app1", "db1", "web1"))
         actions.show(presenter, url, ("app1", "db1", "web1"), down="db1")
         plans.show(presenter, url, ("app1", "db1", "web1"), slow="app1")

@@ -28,6 +28,7 @@ def test_demo_without_a_terminal_shows_every_scene_and_ends_by_itself() -> None:
         "Facts",
         "Catalogs",
         "Trust",
+        "Exported resources",
         "Jobs",
         "Machines",
         "Backup",

@@ -2,6 +2,7 @@
 
 from tests.fuzz import (
     archive_targets,
+    fleet_targets,
     node_targets,
     plan_targets,
     plan_value_targets,
@@ -15,5 +16,6 @@ TARGETS = {
     **plan_targets.TARGETS,
     **plan_value_targets.TARGETS,
     **archive_targets.TARGETS,
+    **fleet_targets.TARGETS,
     **process_targets.TARGETS,
 }

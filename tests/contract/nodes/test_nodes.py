@@ -41,6 +41,8 @@ from precast.store.identity.certificates import Certificate, NodeCertificates
 from precast.store.nodes.classification import Classifications
 from precast.store.nodes.nodes import Fleet
 from precast.store.nodes.policies import Policies
+from precast.store.query import fleet_answers
+from precast.store.query.fleet_answers import Reader
 from precast.store.queue.queue import WorkQueue
 from precast.store.reports.reports import EventPage, IndexedEvent, Reports, ReportUpdate
 from precast.store.schema.tables import TABLES
@@ -71,6 +73,7 @@ REFERRING = {
     "export_collector",
     "export_round",
     "exported_resource",
+    "fleet_reader",
     "entry_hold",
     "node_catalog",
     "node_release",
@@ -382,6 +385,7 @@ def _fill_tables(database: Database, name: str) -> Transaction[None]:
     yield from catalogs.staged.stage([StagedCatalog(name, "production", "v", "f", "c", "d", "d", "[]", now, now)])
     yield from exports.replace("released", (), [make_row("production", ExportedResource(name, "Notify", "x"))])
     yield from export_rounds.replace_collectors((), [Collector(name, "Notify", "production", "released")])
+    yield from fleet_answers.replace_reads((), [Reader(name, "production", "q")])
     yield from export_rounds.put_cause(name, "released", Cause(1, name, "Notify", "x"))
     yield from catalogs.entries.want([name], ["first.pp"], now)
     yield from catalogs.entries.stage([StagedEntry(name, "first.pp", "production", "v", "c", "d", "d", "[]", now)])

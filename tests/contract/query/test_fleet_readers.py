@@ -1,5 +1,6 @@
 """Catalogs that rest on queries over the fleet are compiled again exactly when a result has changed, on both databases."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -11,6 +12,10 @@ from lab.compile_services import CompileServices
 from precast.app.exports import build_fleet_queries
 from precast.base.clock import ManualClock
 from precast.catalog import body as bodies
+from precast.lang.puppetdb.answers import decode_answer
+from precast.lang.puppetdb.ast_reader import read_ast
+from precast.lang.puppetdb.pql import parse_pql
+from precast.lang.puppetdb.queries import encode_query
 from precast.services.facts.decisions import COMPILE_BURST, COMPILE_EVERY
 from precast.services.query.fleet.answering import EVERY
 from precast.services.query.fleet.watching import UNREAD
@@ -168,9 +173,17 @@ async def test_compile_and_walk_see_the_same_answer_while_facts_change(site: Sit
     assert f"{WEB1}:80" in await site.notices()
 
 
-async def test_purged_node_leaves_no_reads(site: Site) -> None:
-    await site.database.write(fleet_answers.delete_node, MONITOR)
-    assert await site.database.read(fleet_answers.find_reads, [MONITOR]) == set()
+async def test_first_answer_waits_for_the_index(site: Site) -> None:
+    """A query that is asked for the first time while a released catalog is not indexed waits for it."""
+    await site.add(WEB2, "web")
+    await site.settle()
+    await site.releases.release(ReleaseBody(TargetsBody([], all=True)), "person:tester")
+    query = encode_query(read_ast(parse_pql("resources[certname] { type = 'Service' }")))
+    asked = asyncio.create_task(site.others.fleet.answer("production", query))
+    while await site.indexer.work_off():
+        pass
+    answer = decode_answer((await asked).data)
+    assert answer.rows == [{"certname": WEB1}, {"certname": WEB2}]
 
 
 async def test_answer_changed_between_walk_and_decision_is_decided_again(site: Site) -> None:

@@ -3,11 +3,14 @@
 So the answer to a query is the same for every walk and compile until `FleetWatch` finds that it has changed.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from precast.base import digests
+from precast.base.errors import UnavailableError
 from precast.lang.puppetdb.answers import EncodedAnswer
+from precast.services.query import issues
 from precast.services.query.fleet.evaluation import FleetQueries
 from precast.services.traces.costly_answers import FleetQueryToAnswer, NotAnswered
 from precast.services.work_kinds import REEVALUATE
@@ -23,6 +26,11 @@ FindScope = Callable[[str], Transaction[str]]
 
 # How long an answer is used before the query is evaluated again.
 EVERY = timedelta(seconds=10)
+
+
+# How long a query over resources waits until all released catalogs are indexed; less than the lease of a decision.
+INDEX_WAIT_S = 15.0
+INDEX_POLL_S = 0.25
 
 
 class FleetAnswers:
@@ -43,9 +51,20 @@ class FleetAnswers:
         """The stored answer; if there is none, the present one is stored. Raises UnavailableError QUERY-001."""
         key, stored = await self._database.read(self._read, environment, query)
         if stored is None:
-            present = await self._queries.evaluate(query, key.environment)
+            present = await self._evaluate(query, key.environment)
             stored = await self._database.write(self._store, key, query, StoredAnswer(present.digest, present.data))
         return key, EncodedAnswer(digests.Digest(stored.digest), stored.data)
+
+    async def _evaluate(self, query: str, environment: str) -> EncodedAnswer:
+        """Evaluate a query; a release that has just been made is indexed in a moment, and is waited for."""
+        for _ in range(round(INDEX_WAIT_S / INDEX_POLL_S)):
+            try:
+                return await self._queries.evaluate(query, environment)
+            except UnavailableError as error:
+                if error.code != issues.NOT_INDEXED.code:
+                    raise
+                await asyncio.sleep(INDEX_POLL_S)
+        return await self._queries.evaluate(query, environment)
 
     def _read(self, environment: str, query: str) -> Transaction[tuple[AnswerKey, StoredAnswer | None]]:
         key = fleet_answers.key_of((yield from self._find_scope(environment)), query)

@@ -13,7 +13,7 @@ from precast.lang.puppetdb.queries import InQuery, Query, decode_query
 from precast.services.query.fleet.conditions import Row, Test, TooCostly, compile_condition, key_of
 from precast.services.query.fleet.lookups import find_subqueries
 from precast.services.query.fleet.results import make_result
-from precast.services.query.fleet.rows import FleetRows
+from precast.services.query.fleet.rows import FleetRows, RowPage
 from precast.store.engine.database import Database
 
 TIME_S: Final = 20.0
@@ -58,9 +58,9 @@ class FleetQueries:
                 subresults[term] = await self._keys(term.query, environment, budget)
         test = compile_condition(query.where, subresults)
         matches: list[Row] = []
-        async for rows in self._rows.read(query, environment):
-            # A page is tested in a thread: patterns and facts take time.
-            matches += await asyncio.to_thread(_select, rows, test, budget)
+        async for page in self._rows.read(query, environment):
+            # In a thread: facts and patterns take time.
+            matches += await asyncio.to_thread(_select, page, test, budget)
             if self._database.clock.monotonic_s() > budget.until_s:
                 raise TooCostly(f"it took longer than {TIME_S:.0f} s")
         return await asyncio.to_thread(make_result, query, matches)
@@ -71,8 +71,8 @@ class FleetQueries:
         return frozenset(key_of(tuple(row[column.name] for column in query.columns)) for row in rows)
 
 
-def _select(rows: list[Row], test: Test, budget: _Budget) -> list[Row]:
-    found = [row for row in rows if test(row)]
+def _select(page: RowPage, test: Test, budget: _Budget) -> list[Row]:
+    found = [row for row in page() if test(row)]
     budget.left_bytes -= sum(len(msgspec.json.encode(row)) for row in found)
     if budget.left_bytes < 0:
         raise TooCostly(f"more than {MAX_MATCH_BYTES // 1024 // 1024} MB of rows match")

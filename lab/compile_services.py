@@ -7,7 +7,7 @@ from typing import Any
 from lab.document_signer import DocumentSigner
 from precast.app.exports import build_fleet_answers, build_fleet_watch
 from precast.base import digests
-from precast.base.ids import CountedIds, TimeOrderedIds
+from precast.base.ids import CountedIds, Ids, TimeOrderedIds
 from precast.services.approvals.approvals import RequestBook
 from precast.services.catalogs.approved_releases import ApprovedReleases
 from precast.services.catalogs.downloads import CatalogDownloads
@@ -95,7 +95,9 @@ class CompileServices:
         pauses: ExportPauses = AT_ONCE,
         sources: Mapping[str, tuple[SourceSettings, SecretSource]] | None = None,
         keys: KeyDirectory | None = None,
+        audit_ids: Ids | None = None,
     ) -> None:
+        """Two servers of one database need common `audit_ids`."""
         self.database = database
         configured = {name: settings for name, (settings, _) in (sources or {}).items()}
         asked = {name: source for name, (_, source) in (sources or {}).items()}
@@ -122,7 +124,7 @@ class CompileServices:
         cached = database, self.traces, versions, constants, self.costly
         self.trace_cache = TraceCache(*cached, self.keyring.answer_key, find_pairs, secrets)
         reasons = ChangeReasons(database, self.traces, self.environments, self.trace_cache)
-        audit = AuditLog(database, CountedIds())
+        audit = AuditLog(database, audit_ids or CountedIds())
         self.publisher = ExportPublisher(database, self.fleet, self.work, pauses)
         self.rounds = ExportRounds(database, self.work)
         loops = ExportLoops(database, self.environments)

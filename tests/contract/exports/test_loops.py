@@ -114,3 +114,25 @@ async def test_under_manual_releases_each_round_waits_for_its_release(site: Expo
         await site.release()
         assert await site.settle() >= 1
     assert await site.database.read(rounds.list_stopped, "", 10) == []
+
+
+# Two nodes that do the same at the same time: each exports the same type that it collects.
+PEERS = """
+define ball(Integer $n) { unless $facts['seed'] { @@ball { $facts['role']: n => $n + 1 } } }
+if $facts['seed'] { @@ball { $facts['role']: n => 0 } }
+Ball <<| title != $facts['role'] |>>
+"""
+
+
+async def test_loop_of_nodes_that_change_together_ends_and_names_both(site: ExportSite) -> None:
+    await site.deploy({"manifests/site.pp": PEERS})
+    for seed in (True, False):
+        await site.join("a1", "a", seed=seed)
+        await site.join("b1", "b", seed=seed)
+        await site.settle()
+    stopped = await site.database.read(rounds.list_stopped, "", 10)
+    assert stopped
+    for loop in stopped:
+        assert {member.node for member in loop.members} == {"a1", "b1"}
+        assert {member.title for member in loop.members} == {"a", "b"}
+    assert await site.settle() == 0

@@ -8,11 +8,16 @@ import pytest
 
 from lab.export_site import CODE, ExportSite
 from precast.base.clock import ManualClock
+from precast.catalog.exports import ExportedResource
 from precast.services.catalogs.leaf_problems import read_leaves
+from precast.services.exports import answers as export_answers
 from precast.services.exports.decisions import publication_of
 from precast.services.exports.publishing import ExportPauses
 from precast.store.engine.database import Database
+from precast.store.engine.query import Query
+from precast.store.exports import resources
 from precast.store.issues import CONNECTION_LOST
+from tests.contract.engine.test_queries import explain, run
 
 PAUSES = ExportPauses()
 
@@ -289,3 +294,35 @@ async def test_announcer_goes_on_after_the_database_was_unavailable(
     announcing.cancel()
     await asyncio.wait([announcing])
     assert announcing.cancelled()
+
+
+async def test_too_many_exports_of_a_type_are_a_clear_error(site: ExportSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export_answers, "MAX_EXPORTS", 2)
+    await site.join("mon1", "monitor")
+    for number in range(3):
+        await site.join(f"web{number}", "web")
+    await site.settle()
+    await site.release()
+    await site.settle()
+    (item,) = [item for item in await site.work.list_waiting() if item.key == "mon1"]
+    assert item.last_error is not None
+    assert "the nodes of production export more than 2 of Notify, too many to collect" in item.last_error
+
+
+async def test_readers_of_exports_use_an_index(site: ExportSite) -> None:
+    """A look-up of one node or one type does not read the exports of all."""
+    names = [f"web{number}" for number in range(60)]
+    for name in names:
+        await site.introduce(name)
+    rows = [
+        resources.make_row("production", ExportedResource(names[number % 60], f"Type{number % 299}", f"title {number}"))
+        for number in range(3_000)
+    ]
+    await site.database.write(resources.replace, "released", (), rows)
+    await site.database.write(run, Query("test.analyze", "ANALYZE"), {})
+    for query in (resources.OF_NODES, resources.OF_TYPE, resources.ENVIRONMENTS_OF):
+        values = {"nodes": '["web9"]', "state": "released", "type": "Type1", "environment": "production", "limit": 9}
+        used = {name: values[name] for name in query.parameters}
+        plan = str([list(row) for row in await site.database.write(run, explain(query, site.database.dialect), used)])
+        assert "Seq Scan" not in plan
+        assert "SCAN exported_resource" not in plan

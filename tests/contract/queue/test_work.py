@@ -368,6 +368,16 @@ async def test_counts_show_waiting_claimed_and_dead(queue: WorkQueue, clock: Man
     assert (counts["other"].waiting, counts["other"].held, counts["other"].dead) == (1, 0, 0)
 
 
+async def test_item_that_is_not_due_has_not_waited(queue: WorkQueue, clock: ManualClock) -> None:
+    due_at = clock.now() + timedelta(hours=1)
+    await queue.enqueue("compile", "later", b"", due_at=due_at)
+    (counts,) = await queue.count_by_kind()
+    assert counts.oldest_at == due_at
+    await queue.enqueue("compile", "now", b"")
+    (counts,) = await queue.count_by_kind()
+    assert counts.oldest_at == clock.now()
+
+
 async def test_lists_are_paged_in_a_total_order(queue: WorkQueue) -> None:
     for number in range(25):
         await queue.enqueue("compile", f"{number:02}", b"")

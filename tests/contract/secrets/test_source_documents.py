@@ -10,6 +10,7 @@ import pytest
 from lab.compile_services import CompileServices
 from precast.base import digests
 from precast.base.clock import ManualClock
+from precast.base.encryption.sealing import seal
 from precast.services.secrets.sources import issues
 from precast.services.secrets.sources.configuration import SourceSettings
 from precast.services.secrets.sources.documents import TOPIC
@@ -365,6 +366,26 @@ async def test_document_that_no_node_reads_is_asked_for_no_more(site: Site, sour
         await site.settle()
     (found,) = await site.database.read(site.documents.summarise)
     assert found.documents == 2
+
+
+async def test_value_sealed_with_other_keys_is_asked_for_again(site: Site, source: Source) -> None:
+    await site.deploy(CODE)
+    await site.node("web1")
+    await site.settle()
+    key = DocumentKey("production", "vault", "common")
+    document = await site.database.read(site.documents.find, digests.of_value(key))
+    assert document is not None
+    other = seal(bytes(32), b"{}", b"elsewhere")
+
+    def spoil() -> Transaction[None]:
+        yield from site.documents.store(document, other, {**(document.answers or {}), "": "x"}, document.due_at)
+
+    await site.database.write(spoil)
+    asked = source.asked.count("common")
+    await site.deploy({**CODE, "manifests/site.pp": "file { '/etc/other': content => lookup('token') }"})
+    await site.settle()
+    assert source.asked.count("common") > asked
+    assert await site.values("web1") == ['"hunter2-common"']
 
 
 async def test_purged_node_reads_nothing(site: Site) -> None:

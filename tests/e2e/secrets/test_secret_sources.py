@@ -154,6 +154,8 @@ def test_new_secret_of_a_sealed_vault_waits_with_a_reason(place: Place) -> None:
     place.node("late1", late=True)
     said = place.until_said("sealed", "secrets", "sources")
     assert "SECRET-021" in said
+    place.until_said("SECRET-022", "catalog", "errors")
+    place.until_said("of secret sources could not be read", "status")
     place.vault.sealed = False
     place.command("secrets", "refresh", "vault")
     assert place.until("late1")["error"] in (None, "")

@@ -8,9 +8,9 @@ import asyncio
 import ssl
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import urljoin, urlsplit
 
 import aiohttp
-from yarl import URL
 
 from precast.services.secrets.sources.source import MAX_DOCUMENT_BYTES
 from precast.services.secrets.sources.vault import NoReplyError, VaultReply
@@ -23,7 +23,7 @@ class HttpsOrigin:
     """The connections to one address. An empty `ca` trusts the authorities of the system. Raises OSError for a bad file."""
 
     def __init__(self, url: str, ca: str, timeout_s: float) -> None:
-        self._url = URL(url)
+        self._url = url
         self._context = ssl.create_default_context(cafile=ca or None)
         self._timeout_s = timeout_s
         self._session: aiohttp.ClientSession | None = None
@@ -32,8 +32,7 @@ class HttpsOrigin:
         """Make one request. Raises NoReplyError. Cancelling closes its connection."""
         try:
             async with asyncio.timeout(self._timeout_s):
-                url = self._url.join(URL(path, encoded=True))
-                return await self._follow(method, url, headers, body, may_redirect=True)
+                return await self._follow(method, urljoin(self._url, path), headers, body, may_redirect=True)
         except TimeoutError:
             raise NoReplyError(f"it has not answered within {self._timeout_s:g} s") from None
         except aiohttp.ClientConnectorCertificateError as error:
@@ -50,13 +49,13 @@ class HttpsOrigin:
             await session.close()
 
     async def _follow(
-        self, method: str, url: URL, headers: Mapping[str, str], body: bytes, *, may_redirect: bool
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, *, may_redirect: bool
     ) -> VaultReply:
         sent = {**headers, "Content-Type": "application/json"} if body else headers
         async with self._open().request(method, url, headers=sent, data=body or None, allow_redirects=False) as reply:
             if reply.status in _REDIRECTS and may_redirect:
-                location = url.join(URL(reply.headers.get("Location", "")))
-                if location.scheme != "https":
+                location = urljoin(url, reply.headers.get("Location", ""))
+                if urlsplit(location).scheme != "https":
                     raise NoReplyError("it redirects to an address that is not https")
             else:
                 return VaultReply(reply.status, await _read(reply))

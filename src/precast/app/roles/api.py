@@ -54,6 +54,7 @@ from precast.services.identity.signer.client import SignerClient
 from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.nodes.status import ServerInfo, StatusService
 from precast.services.secrets.keyring import Keyring
+from precast.services.secrets.sources.meters import SecretMeters
 from precast.store.engine.database import Database
 from precast.store.identity.certificates import NodeCertificates
 from precast.store.identity.revocations import Revocations
@@ -87,6 +88,7 @@ class ApiRole:
             database, MetricsExchange(worker.shared_directory, worker.number) if worker is not None else None
         )
         self._action_meters, self._job_meters = build_action_meters(database), build_job_meters(database)
+        self._secret_meters = SecretMeters(database)
         self._server = self._http_server()
         self.background: list[BackgroundTask] = [
             self._tls.run,
@@ -96,6 +98,7 @@ class ApiRole:
             build_catalog_indexing(database).run,
             self._action_meters.run,
             self._job_meters.run,
+            self._secret_meters.run,
         ]
 
     @property
@@ -150,6 +153,12 @@ class ApiRole:
         self._metrics.gauge("precast_attempts_picked_up", "Attempts that nodes carry out now.", lambda: jobs.picked_up)
         self._metrics.gauge(
             "precast_attempts_refused", "Attempts that nodes have refused in the last day.", lambda: jobs.refused
+        )
+        secrets = self._secret_meters
+        self._metrics.gauge(
+            "precast_secrets_unread",
+            "Documents of secret sources that could not be read when they were last asked for.",
+            lambda: secrets.failed,
         )
         self._metrics.gauge(
             "precast_intake_lag_seconds",

@@ -6,6 +6,7 @@ Errors contain neither keys nor decrypted values.
 """
 
 import posixpath
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -121,13 +122,23 @@ class ServerKeys:
         if not name or not self._find(name).is_file():
             return None
         try:
+            self._check_mode(name)
             return self._files.fingerprint(options)
         except PrecastError as error:
             return f"{_UNUSABLE}{error.message}"
 
     def decrypt(self, data: bytes, options: Mapping[str, str]) -> bytes:
         """Decrypt a PKCS7 envelope. Raises InputError HIERA-052, HIERA-053."""
+        self._check_mode(options.get(_PRIVATE, ""))
         return self._files.decrypt(data, options)
+
+    def _check_mode(self, name: str) -> None:
+        """Raises InputError HIERA-053 for a private key that others may read or change."""
+        path = self._find(name)
+        if path.is_file() and path.stat().st_mode & (stat.S_IRWXO | stat.S_IWGRP):
+            raise issues.BAD_KEY_PAIR.error(
+                path=name, reason="its mode must be 0600 or 0640, so that others cannot read it"
+            )
 
     def _find(self, name: str) -> Path:
         """The file in the directory. A name without a last part, or with one that leads elsewhere, gives a file that cannot exist."""

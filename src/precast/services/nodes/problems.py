@@ -61,17 +61,25 @@ def find_problems(view: StatusView) -> Iterator[Problem]:
         )
         hint = f"`precast node show {view.held[0]}` shows the machines; choose one with `precast node choose-machine`"
         yield Problem("warning", text, hint)
+    yield from _check_catalogs(view)
+    yield from _check_database(view.database)
+
+
+def _check_catalogs(view: StatusView) -> Iterator[Problem]:
     if view.code_errors:
         text = f"the code of {_nodes(view.code_errors)} gives an error: no new catalog can be staged"
         yield Problem("warning", text, "`precast catalog errors` shows the errors")
     if view.export_loops:
         text = f"the exports of {_nodes(view.export_loops)} are part of a loop: their catalogs are held back"
         yield Problem("warning", text, "`precast catalog errors` shows the loops")
+    if view.unread_secrets:
+        count = "1 document" if view.unread_secrets == 1 else f"{view.unread_secrets} documents"
+        text = f"{count} of secret sources could not be read: compiles use what was read before"
+        yield Problem("warning", text, "`precast secrets sources` shows why")
     if view.flawed_catalogs:
         # Nothing of it has failed: a run that does is a warning above. A module may also do well without one of its facts.
         text = f"the staged catalogs of {_nodes(view.flawed_catalogs)} have problems that a run could meet"
         yield Problem(NOTE, text, "`precast catalog errors` shows them; `missing_module_facts` decides about facts")
-    yield from _check_database(view.database)
 
 
 def _nodes(count: int) -> str:

@@ -24,6 +24,7 @@ from precast.store.queue.queue import WorkQueue
 from precast.store.reports.views import list_failing
 from precast.store.schema.check import ping
 from precast.store.schema.schema import Schema
+from precast.store.secrets.source_documents import count_failed_documents
 from precast.store.sessions.sessions import Server, Sessions
 from precast.wire.nodes.presence import ServerRow
 from precast.wire.nodes.status import ClockTrouble, DatabaseStatus, DiskStatus, QueueStatus, StatusView
@@ -88,6 +89,7 @@ class StatusService:
             code_errors=code_errors,
             flawed_catalogs=flawed_catalogs,
             export_loops=await self._database.read(count_stopped),
+            unread_secrets=await self._database.read(count_failed_documents),
             clock=_clock(self._server.judge_clock()),
             problems=[],
         )

@@ -326,8 +326,9 @@ FIND_DEAD = Query(
 COUNTS = Query(
     "work.counts",
     """
-    -- One row for each kind. Reads every item: for operators and metrics, not for the hot path.
-    SELECT kind, count(*) - count(owner), count(owner), min(queued_at), 0 FROM work_item GROUP BY kind
+    -- One row for each kind. Reads every item: for operators and metrics, not for the hot path. An item waits from when it is due.
+    SELECT kind, count(*) - count(owner), count(owner), min(CASE WHEN due_at > queued_at THEN due_at ELSE queued_at END), 0
+    FROM work_item GROUP BY kind
     UNION ALL
     SELECT kind, 0, 0, NULL, count(*) FROM work_dead GROUP BY kind
     """,

@@ -67,6 +67,14 @@ SUMMARY = Query(
     FROM source_document GROUP BY source, environment ORDER BY source, environment LIMIT :limit
     """,
 )
+FAILED = Query(
+    "source_documents.failed",
+    "SELECT count(*) FROM source_document WHERE problem IS NOT NULL",
+)
+FORGET = Query(
+    "source_documents.forget",
+    "UPDATE source_document SET sealed = NULL, answers = NULL, problem = :problem, tried_at = :now WHERE id = :id",
+)
 READ_BY = Query(
     "source_documents.read_by",
     "SELECT node, document FROM secret_reader WHERE node IN (SELECT value FROM json_each(:nodes))",
@@ -206,6 +214,11 @@ class SourceDocuments:
         """Record that the source gave nothing. What it gave before stays."""
         yield NOTE_PROBLEM(id=document, problem=problem, now=self._now())
 
+    def forget(self, document: SourceDocument, problem: str) -> Transaction[None]:
+        """Forget what a source has answered: it is as if the source had never been asked."""
+        yield FORGET(id=document.id, problem=problem, now=self._now())
+        yield from self.advance(document.key.environment)
+
     def delete(self, document: SourceDocument) -> Transaction[None]:
         """Delete a document with its readers."""
         if (yield DELETE(id=document.id)):
@@ -282,6 +295,12 @@ class SourceDocuments:
 
     def _now(self) -> int:
         return to_micros(self._database.clock.now())
+
+
+def count_failed_documents() -> Transaction[int]:
+    """Count the documents that could not be read when they were last asked for."""
+    ((count,),) = yield FAILED()
+    return int(count)
 
 
 def delete_node_reads(node: str) -> Transaction[None]:

@@ -50,12 +50,24 @@ def test_name_that_leads_nowhere_is_an_absent_key(root: Path, name: str) -> None
 
 
 def test_unusable_pair_has_its_reason_as_fingerprint_and_fails_where_it_is_used(tmp_path: Path, root: Path) -> None:
+    (tmp_path / PRIVATE).touch(0o600)
     (tmp_path / PRIVATE).write_bytes((root / "production" / PRIVATE).read_bytes())
     keys = ServerKeys(tmp_path)
     assert "No such file" in (keys.fingerprint(OPTIONS) or "")
     with pytest.raises(PrecastError) as caught:
         keys.decrypt(envelope(root), OPTIONS)
     assert caught.value.code == "HIERA-053"
+
+
+def test_private_key_that_others_may_read_is_not_used(tmp_path: Path) -> None:
+    make_pair(tmp_path)
+    (tmp_path / PRIVATE).chmod(0o644)
+    keys = ServerKeys(tmp_path)
+    assert "0600" in (keys.fingerprint(OPTIONS) or "")
+    with pytest.raises(PrecastError, match="0600"):
+        keys.decrypt(b"", OPTIONS)
+    (tmp_path / PRIVATE).chmod(0o600)
+    assert len(keys.fingerprint(OPTIONS) or "") == 64
 
 
 def test_replaced_key_is_read_again(tmp_path: Path, root: Path) -> None:

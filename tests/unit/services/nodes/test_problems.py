@@ -60,6 +60,10 @@ def test_healthy_site_has_no_problem() -> None:
             ("warning", "the exports of 1 node are part of a loop: their catalogs are held back"),
         ),
         (
+            {"unread_secrets": 2},
+            ("warning", "2 documents of secret sources could not be read: compiles use what was read before"),
+        ),
+        (
             {"flawed_catalogs": 2},
             ("note", "the staged catalogs of 2 nodes have problems that a run could meet"),
         ),

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from precast.base import canonical, digests
-from precast.base.encryption.sealing import seal, unseal
+from precast.base.encryption.sealing import SealBroken, seal, unseal
 from precast.services.secrets.sources import issues
 from precast.services.secrets.sources.configuration import Sources
 from precast.services.work_kinds import ASK_SECRET
@@ -80,13 +80,21 @@ class SecretDocuments:
         return answers
 
     async def read_field(self, key: DocumentKey, field: str, node: str) -> FieldRead:
-        """The answer and the value of a field, from one reading. Raises as `obtain` does, and InternalError SECRET-025."""
+        """The answer and the value of a field, from one reading. Raises as `obtain` does.
+
+        A stored value that does not open, because the keys of the site are others now, is asked for again.
+        """
         document = await self.obtain(key, [node])
         answer = (document.answers or {}).get(field)
         if answer is None or document.sealed is None:
             return FieldRead(None)
         keys = await self._find_keys(key.environment)
-        fields = await asyncio.to_thread(open_fields, keys, document)
+        try:
+            fields = await asyncio.to_thread(open_fields, keys, document)
+        except SealBroken:
+            reason = "what was stored does not open with the present keys, and is asked for again"
+            await self._database.write(self._forget, document, reason, node)
+            raise issues.NO_VALUE_YET.error(path=key.path, source=key.source, reason=reason) from None
         return FieldRead(answer, fields if field == WHOLE else fields[field])
 
     async def obtain(self, key: DocumentKey, nodes: Iterable[str]) -> SourceDocument:
@@ -111,6 +119,11 @@ class SecretDocuments:
         await self._database.write(self._store.add_readers, [(node, document_id) for node in nodes])
         reason = (document and document.problem) or "the source has not answered so far"
         raise issues.NO_VALUE_YET.error(path=key.path, source=key.source, reason=reason)
+
+    def _forget(self, document: SourceDocument, reason: str, node: str) -> Transaction[None]:
+        yield from self._store.forget(document, reason)
+        yield from self._store.add_readers([(node, document.id)])
+        yield from self._work.enqueue_item(ASK_SECRET.name, document.id, b"", lane=document.key.source)
 
     def _request_new(self, document_id: str, key: DocumentKey) -> Transaction[SourceDocument | None]:
         if (yield from self._store.count(key.environment, MAX_DOCUMENTS)) >= MAX_DOCUMENTS:

@@ -48,7 +48,7 @@ from precast.services.traces.cache import TraceCache
 from precast.services.traces.constants import VersionConstants
 from precast.services.traces.costly_processes import CostlyLimits, CostlyProcesses
 from precast.services.traces.versions import Versions
-from precast.services.work_kinds import ASK_SECRET, COLLECT, COMPILE, DECIDE, REDECIDE, SPREAD_SECRET
+from precast.services.work_kinds import ASK_SECRET, COLLECT, COMPILE, DECIDE, REDECIDE, REEVALUATE, SPREAD_SECRET
 from precast.store.approvals.approvals import Approvals
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.catalogs.staged import StagedCatalog
@@ -104,7 +104,9 @@ class CompileServices:
         self.keyring = Keyring(database, SecretKeys(database), KeyInMemory())
         self.secrets = Secrets(database)
         self.secret_values = SecretValues(database, self.secrets, self.keyring)
-        self.work = WorkQueue(database, [FACTS, DECIDE, REDECIDE, COMPILE, COLLECT, ASK_SECRET, SPREAD_SECRET])
+        self.work = WorkQueue(
+            database, [FACTS, DECIDE, REDECIDE, COMPILE, COLLECT, REEVALUATE, ASK_SECRET, SPREAD_SECRET]
+        )
         self.facts = FactService(database, Facts(database), self.work, TracedReads(database))
         self.blobs, self.environments = Blobs(database), Environments(database)
         self.traces, self.catalogs, self.fleet = Traces(database), Catalogs(database), Fleet(database)

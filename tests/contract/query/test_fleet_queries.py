@@ -140,6 +140,15 @@ async def test_rows_of_each_entity(site: Site) -> None:
         assert await site.ask(pql) == expected, pql
 
 
+async def test_secrets_are_neither_found_nor_shown(site: Site) -> None:
+    assert await site.ask("resources[title, parameters] { title = 'secret' }") == [
+        {"title": "secret", "parameters": {}}
+    ]
+    for condition in ("parameters.message = 'hunter2'", "parameters.message ~ '^h'", "parameters.message is not null"):
+        assert await site.ask(f"resources[title] {{ {condition} and title = 'secret' }}") == []
+    assert "hunter2" not in str(await site.answer("resources {}"))
+
+
 async def test_only_the_environment_is_seen(site: Site) -> None:
     assert await site.ask("nodes[certname] {}", "test") == [OTHER]
     assert await site.ask("resources[certname] { type = 'Package' }", "test") == [OTHER]

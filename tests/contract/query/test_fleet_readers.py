@@ -1,7 +1,7 @@
 """Catalogs that rest on queries over the fleet are compiled again exactly when a result has changed, on both databases."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -17,15 +17,18 @@ from precast.lang.puppetdb.ast_reader import read_ast
 from precast.lang.puppetdb.pql import parse_pql
 from precast.lang.puppetdb.queries import encode_query
 from precast.services.facts.decisions import COMPILE_BURST, COMPILE_EVERY
-from precast.services.query.fleet.answering import EVERY
-from precast.services.query.fleet.watching import UNREAD
+from precast.services.query.fleet.answering import EVERY, FleetReads
+from precast.services.query.fleet.watching import LEASE_S, UNREAD
 from precast.services.query.resource_indexer import ResourceIndexer
+from precast.services.work_kinds import REEVALUATE
 from precast.store.catalogs.catalogs import Catalogs
 from precast.store.engine.database import Database
+from precast.store.engine.query import Query, Transaction
 from precast.store.query import fleet_answers
 from precast.store.query.resource_index import ResourceIndex
 from precast.wire.catalogs.bodies import ReleaseBody
 from precast.wire.nodes.bodies import TargetsBody
+from tests.contract.sessions.test_streams import until_blocked
 
 MONITOR, WEB1, WEB2 = "monitor.example.org", "web1.example.org", "web2.example.org"
 CODE = {
@@ -188,12 +191,7 @@ async def test_first_answer_waits_for_the_index(site: Site) -> None:
 
 async def test_answer_changed_between_walk_and_decision_is_decided_again(site: Site) -> None:
     """A decision whose answer is replaced before it is stored finds itself outdated."""
-    (state, _) = sorted(
-        await site.database.read(fleet_answers.list_states, "production", "", 10), key=lambda state: state.query
-    )
-    reads = site.others.fleet.begin("production")
-    await reads.load(state.query)
-    reads.find(MONITOR, state.query)
+    state, reads = await read_answer(site, MONITOR)
     nothing = fleet_answers.StoredAnswer("0" * 64, msgspec.json.encode({}))
     now = site.database.clock.now()
     assert await site.database.write(fleet_answers.change, state, nothing, now, now)
@@ -212,4 +210,84 @@ async def test_readers_are_told_although_the_watch_ended_halfway(site: Site) -> 
     await site.database.write(fleet_answers.change, state, stored, now, now)
     assert await site.notices() == BEFORE
     assert await site.later() == 1
+    assert f"{WEB1}:8080" in await site.notices()
+
+
+WAIT = Query("test.wait", "SELECT 1")
+
+
+class Held:
+    """A transaction that stays open after its work until it may end."""
+
+    def __init__(self, database: Database, work: Callable[[], Transaction[Any]]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._is_done, self._may_end = asyncio.Event(), asyncio.Event()
+        self._work = work
+        self._task = asyncio.create_task(database.write(self._run))
+
+    def _run(self) -> Transaction[Any]:
+        result = yield from self._work()
+        self._loop.call_soon_threadsafe(self._is_done.set)
+        while not self._may_end.is_set():
+            yield WAIT()
+        return result
+
+    async def begin(self) -> None:
+        await self._is_done.wait()
+
+    async def end(self) -> Any:
+        self._may_end.set()
+        return await self._task
+
+
+async def read_answer(site: Site, node: str) -> tuple[fleet_answers.AnswerState, FleetReads]:
+    """The reads of a decision about a node that has not read the answer before."""
+    (state, _) = sorted(
+        await site.database.read(fleet_answers.list_states, "production", "", 10), key=lambda state: state.query
+    )
+    reads = site.others.fleet.begin("production")
+    await reads.load(state.query)
+    reads.find(node, state.query)
+    return state, reads
+
+
+def change_and_list(state: fleet_answers.AnswerState, site: Site) -> Transaction[list[str]]:
+    now = site.database.clock.now()
+    yield from fleet_answers.change(state, fleet_answers.StoredAnswer("0" * 64, b"{}"), now, now)
+    return (yield from fleet_answers.list_readers(state.key, "", 10))
+
+
+async def test_change_waits_for_a_decision_that_is_being_stored_and_tells_its_node(
+    site: Site, other_database: Database
+) -> None:
+    state, reads = await read_answer(site, WEB1)
+    decision = Held(site.database, lambda: site.watch.record([reads], [WEB1]))
+    await decision.begin()
+    change = asyncio.create_task(other_database.write(change_and_list, state, site))
+    await until_blocked(site.database, change)
+    assert await decision.end() == []
+    assert await change == [MONITOR, WEB1]
+
+
+async def test_decision_waits_for_a_change_that_is_being_stored_and_is_made_again(
+    site: Site, other_database: Database
+) -> None:
+    state, reads = await read_answer(site, WEB1)
+    change = Held(other_database, lambda: change_and_list(state, site))
+    await change.begin()
+    decision = asyncio.create_task(site.database.write(site.watch.record, [reads], [WEB1]))
+    await until_blocked(other_database, decision)
+    assert await change.end() == [MONITOR]
+    assert await decision == [WEB1]
+
+
+async def test_server_lost_in_an_evaluation_is_replaced_after_its_lease(site: Site) -> None:
+    await site.set_facts(WEB1, port=8080)
+    await site.settle()
+    clock = site.database.clock
+    assert isinstance(clock, ManualClock)
+    clock.advance(EVERY.total_seconds())
+    assert await site.work.claim(REEVALUATE.name, "lost", limit=1, lease_s=LEASE_S)
+    assert await site.settle() == 0
+    assert await site.later(timedelta(seconds=LEASE_S)) == 1
     assert f"{WEB1}:8080" in await site.notices()

@@ -1,6 +1,7 @@
 """Numbered streams on both databases."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -83,7 +84,7 @@ async def test_reader_never_sees_a_later_number_before_an_earlier_one(
     assert [record.body for record in (await reader.read("a", 0)).records] == [b"slow", b"quick"]
 
 
-async def until_blocked(database: Database, task: "asyncio.Task[int]") -> None:
+async def until_blocked(database: Database, task: "asyncio.Task[Any]") -> None:
     """Wait until PostgreSQL reports a lock wait; SQLite's writer waits outside the database, so only yield to it."""
 
     def count_waiting() -> Transaction[int]:

@@ -25,7 +25,7 @@ from precast.store.queue.queue import WorkQueue
 
 log = logging.getLogger("precast.queries")
 
-LEASE_S = 300.0
+LEASE_S = 60.0
 # The pause after an evaluation, as a multiple of the time it took.
 PAUSE_FACTOR = 20
 PAGE = 500

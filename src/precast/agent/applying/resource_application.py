@@ -84,7 +84,10 @@ class ResourceApplication:
         known = self._memory.state(ref) if checked.changes or "audit" in handler.resource.metaparameters else {}
         self._audit(handler, checked, known)
         changes = [handler.redact(change) for change in checked.changes]
-        outcomes = [self._apply(handler, *pair, known) for pair in zip(checked.changes, changes, strict=True)]
+        outcomes = [
+            self._apply(handler, change, shown, self._is_corrective(change, checked.state, known))
+            for change, shown in zip(checked.changes, changes, strict=True)
+        ]
         if not self._is_noop and True in outcomes:
             self._flush(handler)
         self._collect_logs(handler)
@@ -92,10 +95,14 @@ class ResourceApplication:
             self._remember(handler, checked, has_changed=True in outcomes)
         return self._is_noop or False not in outcomes
 
-    def _apply(self, handler: Handler, change: Change, shown: Change, known: State) -> bool:
-        """Make one change, and report it as `shown`; False if it was not made."""
+    def _is_corrective(self, change: Change, state: State, known: State) -> bool:
+        """Whether a change undoes one that no run has made. A change that shows no values has those of the state."""
         remembered = known.get(change.property)
-        is_corrective = remembered is not None and not self._memory.is_same(remembered, change.previous)
+        previous = state.get(change.property) if change.is_sensitive else change.previous
+        return remembered is not None and not self._memory.is_same(remembered, previous)
+
+    def _apply(self, handler: Handler, change: Change, shown: Change, is_corrective: bool) -> bool:
+        """Make one change, and report it as `shown`; False if it was not made."""
         before, after = _shown(shown, shown.previous), _shown(shown, shown.desired)
         if self._is_noop:
             text = f"current_value {before}, should be {after} (noop)"

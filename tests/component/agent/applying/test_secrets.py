@@ -256,6 +256,19 @@ def test_lines_of_a_key_are_removed_from_the_report_of_another_resource(tmp_path
     assert "# all keys" in shown(outcome[0])
 
 
+def test_new_secret_is_a_change_of_the_catalog_and_a_drifted_one_is_corrective(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+
+    def apply(content: str) -> list[bool]:
+        reports, _ = run(tmp_path, resource("file", str(path), content=content, secrets=("content",)))
+        return [event.corrective for report in reports for event in report.events]
+
+    assert apply("first " + SECRET) == [False]
+    assert apply("second " + SECRET) == [False]
+    path.write_text("somebody has changed it")
+    assert apply("second " + SECRET) == [True]
+
+
 # What was secret in the catalog applied last is still on the node when the next one makes it plain, or removes it.
 
 

@@ -7,7 +7,7 @@ from precast.resources.concat.data_merge import FORMATS, merge_fragments
 from precast.resources.concat.fragment_order import sort_fragments
 from precast.resources.contract import Change, DesiredResource, Handler, ManagedNode, State
 from precast.resources.file import File
-from precast.resources.files import parameters, sources
+from precast.resources.files import issues, parameters, sources
 
 _PASSED_ON: Final = (
     "owner", "group", "mode", "replace", "backup", "show_diff", "validate_cmd", "selinux_ignore_defaults", "selrange",
@@ -48,6 +48,8 @@ class ConcatFile(Handler):
         if self._is_absent:
             own["ensure"] = "absent"
         else:
+            for unknown in filter(self._has_part, self.node.unbound("concat_fragment")):
+                raise issues.UNKNOWN_FRAGMENT.error(ref=unknown.ref)
             fragments = sort_fragments(self._fragments(), self._is_numeric)
             own |= {"ensure": "file", "content": self._content(fragments)}
             if any(fragment.secrets for fragment in fragments):
@@ -59,15 +61,14 @@ class ConcatFile(Handler):
         return True
 
     def _fragments(self) -> list[DesiredResource]:
-        """The fragments that name this file as their target, or share its tag."""
-        names = (self.resource.title, self._path)
+        """The fragments that name this file as their target, or share its tag, of those whose values are known."""
+        return list(filter(self._has_part, self.node.resources("concat_fragment")))
+
+    def _has_part(self, fragment: DesiredResource) -> bool:
         tags = set(sources.as_texts(self.resource.metaparameters.get("tag")))
-        return [
-            fragment
-            for fragment in self.node.resources("concat_fragment")
-            if fragment.get("target") in names
-            or not tags.isdisjoint(sources.as_texts(fragment.metaparameters.get("tag")))
-        ]
+        return fragment.get("target") in (self.resource.title, self._path) or not tags.isdisjoint(
+            sources.as_texts(fragment.metaparameters.get("tag"))
+        )
 
     def _content(self, fragments: Sequence[DesiredResource]) -> bytes:
         parts = [(fragment.title, self._text(fragment)) for fragment in fragments]

@@ -121,6 +121,9 @@ class ManagedNode(Protocol):
     def resources(self, type_name: str) -> Sequence["DesiredResource"]:
         """All resources of a type in this catalog whose values are known, for handlers that collect other resources."""
 
+    def unbound(self, type_name: str) -> Sequence["DesiredResource"]:
+        """All resources of a type in this catalog that have a value which is not known: each with the parameters that are known."""
+
     def past_secrets(self, ref: str) -> frozenset[str]:
         """The names that were secret when a run last applied this resource: what is on the machine may still have those values."""
 

@@ -98,6 +98,10 @@ class Machine:
             raise issues.NO_CONTENT.error(digest=digest)
         return self._contents(digest)
 
+    def unbound(self, type_name: str) -> Sequence[DesiredResource]:
+        known = {resource.title for resource in self.resources(type_name)}
+        return [resource for resource in self._unbound.get(type_name, ()) if resource.title not in known]
+
     def past_secrets(self, ref: str) -> frozenset[str]:
         return self._memory.past_secrets(ref)
 

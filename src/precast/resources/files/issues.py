@@ -145,6 +145,12 @@ NO_TARGET = Issue(
     "target concat_file with path or title of {target} not found in the catalog",
     "declare the concat, or correct the fragment's target",
 )
+UNKNOWN_FRAGMENT = Issue(
+    "RESOURCE-160",
+    Kind.UNAVAILABLE,
+    "{ref}, a part of this file, has a value that is not known",
+    "the file stays as it is; the fragment's report says what it needs. A fragment whose `target` is the file is applied before it",
+)
 NO_COMMANDS = Issue(
     "RESOURCE-118",
     Kind.INPUT,

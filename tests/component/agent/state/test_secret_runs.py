@@ -70,7 +70,11 @@ def confirmed(server: CatalogServer, ago: timedelta) -> None:
 
 
 def failures(document: dict[str, Any]) -> dict[str, str]:
-    return {report["resource"]: report["reason"] for report in document["resources"] if report["status"] == "failed"}
+    return {
+        report["resource"]: report.get("reason") or report["events"][0]["message"]
+        for report in document["resources"]
+        if report["status"] == "failed"
+    }
 
 
 def test_run_fills_the_values_in_and_leaves_no_other_trace_of_them(
@@ -175,6 +179,29 @@ def test_secret_fragment_that_is_missing_keeps_its_file_as_it_is(
     assert (server.root / "joined").read_text() == f"open\n{SECRET}"
     (server.root / paths.STATE / paths.SECRETS).unlink()
     apply(server, capsys)
+    assert (server.root / "joined").read_text() == f"open\n{SECRET}"
+
+
+def test_file_is_not_written_without_a_fragment_that_only_its_tag_relates_to_it(
+    server: CatalogServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = {"type": "Concat_file", "title": "/joined", "parameters": {"path": "/joined", "tag": "parts"}}
+    parts: list[dict[str, Any]] = [
+        {
+            "type": "Concat_fragment",
+            "title": f"{number}",
+            "parameters": {"target": "/elsewhere", "tag": "parts", "order": f"{number}", "content": content},
+        }
+        for number, content in enumerate(("open\n", server.put_secret(SECRET)))
+    ]
+    parts[1]["sensitive_parameters"] = ["content"]
+    release(server, whole, *parts)
+    fetch(server)
+    apply(server, capsys)
+    assert (server.root / "joined").read_text() == f"open\n{SECRET}"
+    (server.root / paths.STATE / paths.SECRETS).unlink()
+    reasons = failures(apply(server, capsys))
+    assert reasons.keys() == {"Concat_fragment[1]", "Concat_file[/joined]"}
     assert (server.root / "joined").read_text() == f"open\n{SECRET}"
 
 

@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from demo import actions, catalogs, exports, facts, machines, plans, runs, trust
+from demo import actions, catalogs, exports, facts, machines, plans, runs, secrets, trust
 from demo.presenter import PRECAST, DemoFailed, Presenter
 
 NODES = ("web1", "web2", "db1")
@@ -16,6 +16,7 @@ def show(presenter: Presenter) -> None:
     presenter.say(
         f"`precast server init` has created an authority ({made['fingerprint'][:16]}…), a database and an admin token"
     )
+    secrets.prepare(presenter)
     with server(presenter) as url:
         presenter.environment = {"PRECAST_URL": url, "PRECAST_CA": made["authority"], "PRECAST_TOKEN": made["token"]}
         enrol(presenter, url)
@@ -24,6 +25,7 @@ def show(presenter: Presenter) -> None:
         presenter.run("audit", "--limit", "4")
         facts.show(presenter, url, NODES)
         catalogs.show(presenter, url, ("web1", "db1"))
+        secrets.show(presenter, url, "db1")
         trust.show(presenter, "web1")
         exports.show(presenter, url, "db1", "web1", "web3")
         runs.show(presenter, url, ("app1", "db1", "web1"))
@@ -79,7 +81,7 @@ def refuse(presenter: Presenter, url: str) -> None:
 @contextmanager
 def server(presenter: Presenter, data: str = "site") -> Iterator[str]:
     """Run a real server on a free port of this machine, and give its URL."""
-    command = [PRECAST, "server", "--data", data, "--listen", "127.0.0.1:0"]
+    command = [PRECAST, "server", "--data", data, "--listen", "127.0.0.1:0", "--secret-sources", secrets.SOURCES]
     with (
         (presenter.directory / "server.log").open("a") as log,
         subprocess.Popen(command, cwd=presenter.directory, stdout=subprocess.PIPE, stderr=log, text=True) as process,

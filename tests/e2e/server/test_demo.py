@@ -27,6 +27,7 @@ def test_demo_without_a_terminal_shows_every_scene_and_ends_by_itself() -> None:
         "A server, three nodes",
         "Facts",
         "Catalogs",
+        "Secrets",
         "Trust",
         "Exported resources",
         "Jobs",

@@ -10,7 +10,7 @@ import json
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -113,11 +113,13 @@ class Search:
             for inner in _decompressed(data):
                 yield from self._hits(inner, f"{where} (compressed)", depth + 1)
 
-    def table(self) -> str:
-        """What was looked at, place by place, and how often a canary was found."""
-        lines = [f"{'place':46} {'pieces':>8} {'bytes':>13} {'found':>6}"]
+    def table(self, clear_text: Collection[str] = ()) -> str:
+        """What was looked at, place by place, and how often a canary was found; those of `clear_text` are counted apart."""
+        lines = [f"{'place':34} {'pieces':>8} {'bytes':>13} {'found':>6} {'clear text':>11}"]
         for place, count in sorted(self.looked_at.items()):
-            lines.append(f"{place:46} {count:8} {self.bytes[place]:13,} {len(self.found[place]):6}")
+            clear = sum(found.canary in clear_text for found in self.found[place])
+            found = len(self.found[place]) - clear
+            lines.append(f"{place:34} {count:8} {self.bytes[place]:13,} {found:6} {clear:11}")
         return "\n".join(lines)
 
 

@@ -4,6 +4,7 @@ The code itself contains none of them: each is written in two parts, which are j
 the code is in the database as the code is, and is not what the search is about.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from lab.canaries import Canary
@@ -41,6 +42,10 @@ NAMES = (
     "file_line",
     "concat",
     "host",
+    "eyaml",
+    "vault",
+    "server file",
+    "classification",
 )
 # Written around each value, so that a file has more than the value alone.
 BEFORE, AFTER = "password = ", "\n"
@@ -57,9 +62,10 @@ def make_canaries(generation: str) -> dict[str, Canary]:
     return made
 
 
-def write_code(directory: Path, canaries: dict[str, Canary], target: Path) -> None:
-    """Write the environment; the files that it manages are below `target`."""
-    for name, text in _files(canaries, target).items():
+def write_code(directory: Path, canaries: dict[str, Canary], target: Path, encrypt: Callable[[str], str]) -> None:
+    """Write the environment; the files that it manages are below `target`. `encrypt` writes a value as hiera-eyaml does."""
+    encrypted = f"from_eyaml: {encrypt(canaries['eyaml'].value)}\n"
+    for name, text in {**_files(canaries, target), "data/secrets.eyaml": encrypted}.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -72,16 +78,34 @@ def _files(canaries: dict[str, Canary], target: Path) -> dict[str, str]:
     }
     return {
         "manifests/site.pp": _site(canaries, target),
-        "hiera.yaml": "version: 5\nhierarchy:\n  - {name: common, path: common.yaml}\n",
+        "hiera.yaml": HIERA,
         "data/common.yaml": _data(canaries),
         "modules/app/templates/secret.epp": "<%- | Sensitive[String] $secret | -%>\npassword = <%= $secret.unwrap %>\n",
         "modules/app/templates/secret.erb": "password = <%= @erb.unwrap %>\n",
         "modules/app/manifests/init.pp": CLASS,
         "modules/app/manifests/thing.pp": DEFINE,
+        "modules/app/manifests/given.pp": GIVEN,
         **types,
     }
 
 
+# An operator gives this class and its parameter to the node.
+GIVEN = """
+class app::given(String $secret, String $target) {
+  file { "${target}/classification": mode => '0600', content => Sensitive($secret) }
+}
+"""
+HIERA = """\
+version: 5
+hierarchy:
+  - {name: vault, lookup_key: precast::secrets, path: app/web, options: {source: vault}}
+  - {name: files, lookup_key: precast::secrets, path: common, options: {source: local}}
+  - name: encrypted
+    path: secrets.eyaml
+    lookup_key: eyaml_lookup_key
+    options: {pkcs7_private_key: keys/private_key.pkcs7.pem, pkcs7_public_key: keys/public_key.pkcs7.pem}
+  - {name: common, path: common.yaml}
+"""
 # The declarations of types that modules bring along; Precast has their handlers.
 TYPES = {
     "file_line": ("path", "line", "match"),
@@ -172,7 +196,10 @@ node 'web1' {{
   concat_fragment {{ 'secret': target => "$target/joined", content => Sensitive({secret("concat")}), order => '2' }}
   file {{ "$target/hosts": ensure => file }}
   -> host {{ 'db.canary.test': ip => '192.0.2.9', target => "$target/hosts", comment => Sensitive({secret("host")}) }}
-  @@notify {{ 'exported': message => Sensitive({secret("exported")}) }}
+  ['eyaml', 'vault', 'server_file'].each |$source| {{
+    file {{ "$target/$source": content => lookup("from_$source") }}
+  }}
+  @@file {{ "$target/exported": content => Sensitive({secret("exported")}) }}
 }}
 node 'failing' {{
   $reason = Sensitive({secret("fail")})
@@ -182,5 +209,6 @@ node 'mismatched' {{
   $given = Sensitive({secret("type mismatch")})
   Integer($given.unwrap)
 }}
+node 'monitor' {{ File <<| |>> }}
 node default {{ }}
 """

@@ -37,6 +37,7 @@ from precast.services.facts.reads import TracedReads
 from precast.services.facts.service import FactService
 from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
+from precast.services.secrets.key_source import KeySource
 from precast.services.secrets.keyring import Keyring
 from precast.services.secrets.keys import MasterKey
 from precast.services.secrets.sources.asking import SecretAsker
@@ -73,10 +74,15 @@ AT_ONCE = ExportPauses(timedelta(), timedelta())
 
 
 class KeyInMemory:
-    """A master key of secrets that is always the same."""
+    """A master key of secrets that a test sets."""
+
+    read_every_s = 0.0
 
     def __init__(self, key: bytes = bytes(32)) -> None:
         self.keys: tuple[MasterKey, ...] = (MasterKey(key),)
+
+    def stamp(self) -> tuple[int, ...]:
+        return ()
 
     def read(self) -> tuple[MasterKey, ...]:
         return self.keys
@@ -96,12 +102,13 @@ class CompileServices:
         sources: Mapping[str, tuple[SourceSettings, SecretSource]] | None = None,
         keys: KeyDirectory | None = None,
         audit_ids: Ids | None = None,
+        master: KeySource | None = None,
     ) -> None:
         """Two servers of one database need common `audit_ids`."""
         self.database = database
         configured = {name: settings for name, (settings, _) in (sources or {}).items()}
         asked = {name: source for name, (_, source) in (sources or {}).items()}
-        self.keyring = Keyring(database, SecretKeys(database), KeyInMemory())
+        self.keyring = Keyring(database, SecretKeys(database), master or KeyInMemory())
         self.secrets = Secrets(database)
         self.secret_values = SecretValues(database, self.secrets, self.keyring)
         self.work = WorkQueue(

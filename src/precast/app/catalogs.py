@@ -7,7 +7,7 @@ from precast.api.catalogs.releases import ReleasesApi
 from precast.api.query import QueriesApi
 from precast.app.exports import build_export_publisher
 from precast.app.jobs import build_approved_actions
-from precast.app.secrets import build_secret_values
+from precast.app.secrets.keyring import build_secret_values
 from precast.app.server_facts import read_server_facts
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import build_audit_log, build_target_service

@@ -54,7 +54,7 @@ async def initialise(
     CA cannot be used.
     """
     from precast.app.people import build_people_service, import_certificates
-    from precast.app.secrets import build_keyring
+    from precast.app.secrets.keyring import build_keyring
     from precast.app.signer.serving import authority_files
     from precast.app.signer.settings import SignerSettings
     from precast.services.identity.authority import Authority
@@ -119,7 +119,7 @@ async def serve(settings: ServerSettings, worker: Worker | None, started: Callab
     A server without workers calls `started` with the address it listens on, or None without the role api.
     Raises UnavailableError CONFINE-001 if processes that handle untrusted code could not be confined, and what `Keyring.open` raises.
     """
-    from precast.app.secrets import build_keyring
+    from precast.app.secrets.keyring import build_key_rotation, build_keyring
     from precast.app.shared_services import build_clock_guard
 
     if worker is None or worker.number == 1:
@@ -132,10 +132,12 @@ async def serve(settings: ServerSettings, worker: Worker | None, started: Callab
         keyring = build_keyring(database, settings)
         front = await _front(database, settings, worker, server_id, front_resources, guard, keyring)
         await keyring.open()
+        rotation = build_key_rotation(database, keyring, server_id)
+        await rotation.follow()  # announces the keys of this process before it uses them
         wanted_address = worker.address if worker is not None and worker.address is not None else settings.listen
         address = None if front is None else await front.listen(wanted_address)
         async with AsyncExitStack() as resources, asyncio.TaskGroup() as tasks:
-            background = [guard.run, *([] if front is None else front.background)]
+            background = [guard.run, rotation.run, *([] if front is None else front.background)]
             background += await _background(database, settings, worker, server_id, resources, guard, front, keyring)
             running = [tasks.create_task(run()) for run in background]
             _collect_seldom()

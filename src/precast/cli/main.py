@@ -63,7 +63,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "doc": ("precast.cli.compile.doc", "documentation of the language's functions and resource types"),
     "secrets": (
         "precast.cli.secrets.secrets",
-        "secrets: where they come from and who may choose them; never their values",
+        "secrets: which catalogs have them, where they come from, the state of their keys; never their values",
     ),
     "audit": ("precast.cli.identity.audit", "show, check and export the audit log"),
     "status": ("precast.cli.nodes.status", "show the status of the site on one screen"),

@@ -253,8 +253,8 @@ class Inputs:
         return answer
 
     def _refuse_secret(self, question: Question) -> None:
-        """Raises SECRET-030 for a question with an unwrapped secret: the trace, which is stored, has questions as they are."""
-        if any(map(self.secrets.is_in_name, texts(msgspec.to_builtins(question)))):
+        """Raises LANG-790 for a question with an unwrapped secret: the trace, which is stored, has questions as they are."""
+        if self.secrets.is_in_name("\0".join(texts(msgspec.to_builtins(question)))):
             what = f"a question of the compile ({question.__struct_config__.tag})"
             raise issues.SECRET_IN_NAME.error(what=what)
 

@@ -3,6 +3,8 @@
 Commands, tests and compile workers put these answers behind `Inputs`; the files come from a `FileStore`.
 """
 
+import hashlib
+import hmac
 import posixpath
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -125,7 +127,7 @@ class NodeAnswers:
         fleet: Fleet | None = None,
         secrets: SecretSources | None = None,
     ) -> None:
-        """Without `costly`, `answer_key` authenticates the digests of data; commands on a machine, which keep no trace, have none."""
+        """`answer_key` authenticates the digests of data; commands on a machine, which keep no trace, have none."""
         self.node = node
         self.facts = node.compile_facts
         self._files = files
@@ -136,6 +138,7 @@ class NodeAnswers:
         self._costly: CostlyAnswers = costly or _OwnCostlyAnswers(answer_key)
         self._exports: OtherExports = exports or KnownExports()
         self._fleet: Fleet = fleet or NoFleet()
+        self._answer_key = answer_key
         self._keyed = {"fqdn_rand": _fqdn_rand, "fqdn_rotate": _fqdn_rotate, **(keyed or {})}
 
     def content(self, digest: digests.Digest) -> bytes:
@@ -264,7 +267,7 @@ class NodeAnswers:
             case inputs.Constant(name):
                 return self._constants.get(name, ABSENT)
             case inputs.CompilerVersion():
-                return COMPILER_VERSION
+                return _compiler_version(self._answer_key)
             case inputs.KeyedResult(function, arguments) if function in self._keyed:
                 return self._keyed[function](self, tuple(arguments))
             case inputs.DecryptionKey() | inputs.SecretDocument() | inputs.SecretValue() | inputs.SecretPolicy():
@@ -273,6 +276,13 @@ class NodeAnswers:
                 return self._answer_about_others(question)
             case _:
                 raise issues.UNKNOWN_QUESTION.error(question=type(question).__name__)
+
+
+def _compiler_version(answer_key: bytes) -> str:
+    """With another key every trace is another one, and every catalog is compiled again, with references under that key."""
+    if not answer_key:
+        return COMPILER_VERSION
+    return f"{COMPILER_VERSION} {hmac.digest(answer_key, b'id', hashlib.sha256).hex()[:12]}"
 
 
 def _fqdn_rand(answers: NodeAnswers, arguments: tuple[Any, ...]) -> Any:

@@ -108,6 +108,9 @@ POST    /v1/environments/{environment}/versions           operator  named
 POST    /v1/environments/{environment}/rollbacks          operator  named
 POST    /v1/environments/{environment}/policies           operator  named
 POST    /v1/environments/{environment}/deployments        operator  named
+GET     /v1/environments/{environment}/secrets            viewer    named
+GET     /v1/environments/{environment}/secrets/{ref}      viewer    named
+GET     /v1/secret-keys                                   viewer    no
 GET     /v1/environments/{environment}/signing            viewer    named
 POST    /v1/environments/{environment}/signing            admin     named
 POST    /v1/environments/{environment}/approvals          admin     named

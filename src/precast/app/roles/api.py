@@ -40,6 +40,7 @@ from precast.app.people import build_browser_sessions, build_people_service
 from precast.app.plans import build_plan_actions, build_plan_services
 from precast.app.reports import build_report_components
 from precast.app.secrets.sources import build_secret_sources_api
+from precast.app.secrets.views import build_secret_references_api
 from precast.app.sessions import build_session_components
 from precast.app.settings import ROLES, Address, ServerSettings
 from precast.app.shared_services import BackgroundTask, build_audit_log
@@ -200,6 +201,7 @@ class ApiRole:
         routes.collect(build_exports_api(database))
         routes.collect(AuditApi(build_audit_log(database)))
         routes.collect(build_secret_sources_api(database, self._settings))
+        routes.collect(build_secret_references_api(database))
         routes.collect(build_runs_api(database, self._settings, self._signer))
         plans = build_plan_services(database, self._settings, self._signer)
         routes.collect(PlansApi(plans, database.clock, self._settings.runs_per_minute))

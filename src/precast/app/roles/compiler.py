@@ -11,7 +11,7 @@ from precast.app.exports import (
     build_fleet_answers,
     build_fleet_watch,
 )
-from precast.app.secrets import build_secret_values
+from precast.app.secrets.keyring import build_secret_values
 from precast.app.secrets.sources import build_source_components
 from precast.app.server_facts import read_server_facts
 from precast.app.settings import ServerSettings

@@ -13,6 +13,7 @@ from precast.cli import issues
 from precast.cli.console.output import print_json
 from precast.cli.console.parser import declare_exits
 from precast.cli.console.settings import add_settings, load_settings
+from precast.cli.server import secrets_key
 from precast.cli.server.check import run_check
 
 
@@ -61,6 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--json", action="store_true", help="print one JSON document")
     declare_exits(check, {1: "a process cannot be confined as the settings require, or the signer does not answer"})
     check.set_defaults(run=run_check)
+    secrets_key.configure(commands)
     add_settings(parser, ServerSettings)
     parser.set_defaults(run=_serve)
 

@@ -22,7 +22,7 @@ from precast.lang.compiler.suggestions import did_you_mean
 from precast.lang.compiler.types.known_types import KnownTypes, is_inherited, is_metaparameter
 from precast.lang.issues import compiler as issues
 from precast.lang.values.base import Sensitive
-from precast.lang.values.secret_texts import SecretTexts
+from precast.lang.values.secret_texts import MIN_CHARS, SecretTexts
 from precast.lang.values.unknowns import has_unknown
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _relationship_data(value: Any) -> Any:
 
 
 def _strings(resources: Iterable[ResourceData]) -> Iterator[str]:
-    """All texts of a catalog."""
+    """All texts of resources."""
     for resource in resources:
         yield from (resource.title, *resource.tags)
         yield from texts(resource.parameters)
@@ -186,9 +186,12 @@ def _strings(resources: Iterable[ResourceData]) -> Iterator[str]:
 
 def _hide_unwrapped(data: ResourceData, resource: Resource, secrets: SecretTexts, unwrapped: Scrubber) -> ResourceData:
     """The resource with each parameter that contains an unwrapped text as a secret one. Raises LANG-790 for names."""
+    unwrapped = unwrapped.narrowed("\0".join(_strings([data])))
+    if not unwrapped:
+        return data
     metaparameters = {name: value for name, value in data.parameters.items() if is_metaparameter(name)}
     for what, names in (("a title", (data.title,)), ("a tag", data.tags), ("a metaparameter", texts(metaparameters))):
-        if any(map(secrets.is_in_name, names)):
+        if secrets.is_in_name("\0".join(names)):
             raise issues.SECRET_IN_NAME.error(
                 resource.source, resource.span, what=f"{what} of a resource of type {data.type}"
             )
@@ -196,7 +199,7 @@ def _hide_unwrapped(data: ResourceData, resource: Resource, secrets: SecretTexts
         name
         for name, value in data.parameters.items()
         if name not in (*data.sensitive_parameters, *metaparameters)
-        and any(unwrapped.scrub(text) != text for text in texts(value))
+        and any(len(text) >= MIN_CHARS and unwrapped.scrub(text) != text for text in texts(value))
     )
     if not hidden:
         return data

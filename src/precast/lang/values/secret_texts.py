@@ -29,6 +29,7 @@ class SecretTexts:
         self._made: dict[int, Any] = {}
         self._unwrapped: dict[int, Any] = {}
         self._texts: set[str] = set()
+        self._no_words: set[str] = set()  # those of the texts that are no ordinary words
         self._rendered: set[str] = set()
         self.unwraps = 0
 
@@ -45,7 +46,11 @@ class SecretTexts:
     def note_unwrapped(self, value: Any) -> None:
         self.unwraps += 1
         self._unwrapped[id(value)] = value
-        self._texts.update(text for text in _texts(value) if len(text) >= MIN_CHARS)
+        for text in _texts(value):
+            if len(text) >= MIN_CHARS and text not in self._texts:
+                self._texts.add(text)
+                if not _WORD.fullmatch(text):
+                    self._no_words.add(text)
 
     def note_rendered(self, value: Any) -> None:
         """Note what a template that unwraps a secret has rendered. It may have nothing of the secret, so a name may contain it."""
@@ -65,7 +70,7 @@ class SecretTexts:
 
     def is_in_name(self, text: str) -> bool:
         """As `is_in`, for names. An ordinary word as a password tells nothing, and is part of many names."""
-        return any(secret in text for secret in self._texts if not _WORD.fullmatch(secret))
+        return any(secret in text for secret in self._no_words)
 
     def find_among(self, texts: Iterable[str]) -> Scrubber | None:
         """What finds those of the unwrapped texts, in any of their forms, that are in these; None if there is none."""

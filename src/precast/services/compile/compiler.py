@@ -137,8 +137,7 @@ class CompilerService:
             return None
         if isinstance(walk, FailedWalk):
             raise walk.error
-        answer_key = await self._trace_cache.find_answer_key(node_input.environment)
-        version = Version(node_input.environment, node_input.version, tree.files, tree.constants, answer_key)
+        version = Version(node_input.environment, node_input.version, tree.files, tree.constants, tree.answer_key)
         compiled = await self._workers.compile(version, node)
         self.compiles += 1
         if compiled.error is not None:

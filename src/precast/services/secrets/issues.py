@@ -34,3 +34,21 @@ KEY_EXISTS = Issue(
     "{path} has another secrets key than the backup",
     "move it away if it is of no use, or restore without the keys of the backup (--without-keys)",
 )
+NO_SECRET = Issue(
+    "SECRET-006",
+    Kind.NOT_FOUND,
+    "no secret of {environment}, or more than one, has a reference that begins with {ref}",
+    "`precast secrets list {environment}` shows the references; give at least {least} of their digits",
+)
+KEYS_IN_USE = Issue(
+    "SECRET-007",
+    Kind.CONFLICT,
+    "servers are running that can open the secrets of this site: {servers}",
+    "their key is not lost: find its file on one of them; to discard the secrets all the same, stop all servers and wait for a minute",
+)
+KEYS_FROM_COMMAND = Issue(
+    "SECRET-008",
+    Kind.INPUT,
+    "the secrets key of this server comes from {source}",
+    "change it there: a new key is printed first, and the old one after it as long as `precast secrets status` names it",
+)

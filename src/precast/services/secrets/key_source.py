@@ -8,12 +8,13 @@ import os
 import secrets
 import shlex
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from precast.base import programs
 from precast.base.encryption.keys import Random
-from precast.base.files import make_directories, new_file
+from precast.base.files import make_directories, new_file, write_owned
 from precast.services.secrets import issues
 from precast.services.secrets.keys import MasterKey, parse_master_keys
 
@@ -25,8 +26,18 @@ FILE_HEAD = """\
 """
 
 
+# Changes when the keys may have changed.
+Stamp = tuple[int, ...]
+
+
 class KeySource(Protocol):
     """Gives the master keys as they are now."""
+
+    # After this time the keys are read again although the stamp is the same.
+    read_every_s: float
+
+    def stamp(self) -> Stamp:
+        """What tells whether the keys may have changed, without reading them."""
 
     def read(self) -> tuple[MasterKey, ...] | None:
         """The keys, the current one first; None if there are none yet. Raises UnavailableError SECRET-002."""
@@ -38,11 +49,20 @@ class KeySource(Protocol):
 class KeyFile:
     """Keys in a file with mode 0600."""
 
+    read_every_s = float("inf")
+
     def __init__(self, path: Path, random: Random = secrets) -> None:
         self.path, self._random = path, random
 
     def __str__(self) -> str:
         return str(self.path)
+
+    def stamp(self) -> Stamp:
+        try:
+            status = self.path.stat()
+        except OSError:
+            return ()
+        return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
     def read(self) -> tuple[MasterKey, ...] | None:
         try:
@@ -53,6 +73,14 @@ class KeyFile:
                 return _parse(self, file.read(MAX_BYTES + 1))
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise issues.KEYS_UNREADABLE.error(source=self, reason=error.strerror) from error
+
+    def replace(self, keys: Sequence[MasterKey]) -> None:
+        """Write other keys. The file keeps its owner. Raises UnavailableError SECRET-002."""
+        try:
+            status = self.path.stat()
+            write_owned(self.path, format_key_file(keys).encode(), 0o600, (status.st_uid, status.st_gid))
         except OSError as error:
             raise issues.KEYS_UNREADABLE.error(source=self, reason=error.strerror) from error
 
@@ -72,11 +100,16 @@ class KeyFile:
 class KeyCommand:
     """Keys that a command prints in the form of a key file."""
 
+    read_every_s = 600.0
+
     def __init__(self, command: str) -> None:
         self._command = command
 
     def __str__(self) -> str:
         return "the command of secrets_key_command"
+
+    def stamp(self) -> Stamp:
+        return ()
 
     def read(self) -> tuple[MasterKey, ...] | None:
         try:
@@ -91,7 +124,7 @@ class KeyCommand:
         """A command has its keys from elsewhere."""
 
 
-def format_key_file(keys: list[MasterKey]) -> str:
+def format_key_file(keys: Sequence[MasterKey]) -> str:
     return FILE_HEAD + "".join(f"{key.line}\n" for key in keys)
 
 

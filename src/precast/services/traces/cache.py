@@ -80,7 +80,7 @@ class TraceCache:
         documents: SecretDocuments | None = None,
     ) -> None:
         self._database, self._traces, self._versions = database, traces, versions
-        self.find_answer_key = find_answer_key
+        self._find_answer_key = find_answer_key
         self._constants, self._costly, self._keys, self._documents = constants, costly, keys, documents
         self._indexes = SharedIndexes()
         self._trees = TraceTreeCache()
@@ -91,8 +91,9 @@ class TraceCache:
         tree = self._trees.find(key)
         if tree is None:
             constants = await self._constants.read(environment, version)
-            files = await self._versions.files(version)
-            tree = TraceTree(environment, version, files, constants, self._keys(environment), self._documents)
+            files, answer_key = await self._versions.files(version), await self._find_answer_key(environment)
+            keys = answer_key, self._keys(environment)
+            tree = TraceTree(environment, version, files, constants, *keys, self._documents)
             self._trees.add(tree)
         await tree.secrets.refresh()
         return tree
@@ -193,8 +194,8 @@ class TraceCache:
         index = self._indexes.find(tree.environment, question)
         if index is None:
             data = await self._versions.content(question.digest)
-            key = await self.find_answer_key(tree.environment)
-            reply = await self._costly.ask(tree.environment, IndexFile(question.digest, question.reader, data, key))
+            index_file = IndexFile(question.digest, question.reader, data, tree.answer_key)
+            reply = await self._costly.ask(tree.environment, index_file)
             assert isinstance(reply, FileIndex)
             index = reply
             self._indexes.add(tree.environment, question, index)

@@ -31,11 +31,12 @@ class TraceTree:
         version: str,
         files: dict[str, Digest],
         constants: dict[str, Any],
+        answer_key: bytes,
         decryptor: Decryptor | None = None,
         documents: SecretDocuments | None = None,
     ) -> None:
         self.environment, self.version, self.files, self.constants = environment, version, files, constants
-        self._decryptor = decryptor
+        self.answer_key, self._decryptor = answer_key, decryptor
         self.secrets = KnownSecrets(environment, documents or NoDocuments())
         self.costly = KnownAnswers(environment)
         self._store = VersionFiles(files, _refuse_content)
@@ -72,6 +73,7 @@ class TraceTree:
             exports=exports,
             fleet=fleet,
             secrets=asked,
+            answer_key=self.answer_key,
         )
 
 

@@ -5,6 +5,7 @@ A document is never changed, and stays as long as a staged catalog, a release, a
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from precast.base.clock import to_micros
 from precast.store.engine.compression import compress, decompress
@@ -62,6 +63,35 @@ DELETE_UNUSED = Query(
     RETURNING digest
     """,
 )
+USERS = Query(
+    "catalogs.document_users",
+    """
+    SELECT node, 'staged' AS state, '' AS entry FROM node_catalog
+    WHERE skeleton IN (SELECT value FROM json_each(:digests))
+    UNION SELECT node, 'served', '' FROM node_release AS r WHERE skeleton IN (SELECT value FROM json_each(:digests))
+        AND number = (SELECT max(number) FROM node_release WHERE node = r.node)
+    UNION SELECT node, 'entry', entry FROM entry_catalog WHERE skeleton IN (SELECT value FROM json_each(:digests))
+    ORDER BY node, state, entry LIMIT :limit
+    """,
+    postgresql="""
+    SELECT node, 'staged' AS state, '' AS entry FROM node_catalog
+    WHERE skeleton = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:digests AS JSONB))))
+    UNION SELECT node, 'served', '' FROM node_release AS r
+    WHERE skeleton = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:digests AS JSONB))))
+        AND number = (SELECT max(number) FROM node_release WHERE node = r.node)
+    UNION SELECT node, 'entry', entry FROM entry_catalog
+    WHERE skeleton = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:digests AS JSONB))))
+    ORDER BY node, state, entry LIMIT :limit
+    """,
+)
+
+
+class DocumentUser(NamedTuple):
+    """A node whose catalog is staged or served, or the one of an entry point."""
+
+    node: str
+    state: str
+    entry: str
 
 
 def content_owner(catalog: str) -> str:
@@ -94,6 +124,10 @@ class Documents:
     def filter_used(self, digests: Sequence[str]) -> Transaction[set[str]]:
         """Return those of the digests that a staged catalog, a release or a hold refers to."""
         return {row[0] for row in (yield USED(digests=json_list(digests)))}
+
+    def list_users(self, digests: Sequence[str], limit: int) -> Transaction[list[DocumentUser]]:
+        """List the nodes that have one of these catalogs staged, served or for an entry point, by name."""
+        return [DocumentUser(*row) for row in (yield USERS(digests=json_list(digests), limit=limit))]
 
     def list_unused(self, before: datetime, after: str, limit: int) -> Transaction[list[str]]:
         """List documents older than `before` that only a trace may still refer to, by digest."""

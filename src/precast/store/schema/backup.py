@@ -31,6 +31,7 @@ from precast.store.schema.backup_format import (
 )
 from precast.store.schema.schema import Schema
 from precast.store.schema.tables import TABLES
+from precast.store.secrets.keys import forget_holders
 
 READ_FENCE = Query("backup.read_fence", "SELECT last FROM work_fence", postgresql="SELECT last_value FROM work_fence")
 # SQLite continues after the highest number by itself.
@@ -168,6 +169,7 @@ def _restore_tables(database: Database, path: Path, opener: Opener | None, place
                 content.files[frame.name] = frame.offset + len(frame.data)
         yield SET_FENCE(fence=header.fence)
         yield CONTINUE_NUMBERS()
+        yield from forget_holders()
     return content
 
 

@@ -143,6 +143,7 @@ TABLES: tuple[Table, ...] = (
     ),
     Table("document", ("digest",), ("body", "size", "stored_at")),
     Table("secret_key", ("environment",), ("master", "wrapped", "made_at")),
+    Table("secret_holder", ("server",), ("name", "masters", "seen_at")),
     Table("secret", ("environment", "ref"), ("sealed", "stored_at")),
     Table("secret_use", ("document", "environment", "ref"), ()),
     Table(

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from precast.base.clock import to_micros
+from precast.base.clock import from_micros, to_micros
 from precast.store.engine.database import Database
-from precast.store.engine.query import Query, Transaction, json_list
+from precast.store.engine.query import Query, Row, Transaction, json_list
 
 ADD = Query(
     "secrets.add",
@@ -49,6 +49,29 @@ REFERRED = Query(
     WHERE document = :document AND ref = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:refs AS JSONB))))
     """,
 )
+LIST = Query(
+    "secrets.list",
+    """
+    SELECT environment, ref, stored_at, (
+        SELECT count(*) FROM secret_use WHERE secret_use.environment = secret.environment AND secret_use.ref = secret.ref
+    ) FROM secret WHERE environment = :environment AND ref > :after ORDER BY ref LIMIT :limit
+    """,
+)
+WITH_PREFIX = Query(
+    "secrets.with_prefix",
+    """
+    SELECT environment, ref, stored_at, 0 FROM secret
+    WHERE environment = :environment AND ref >= :beginning AND ref < :beginning || 'g' ORDER BY ref LIMIT 2
+    """,
+)
+DOCUMENTS = Query(
+    "secrets.documents",
+    "SELECT document FROM secret_use WHERE environment = :environment AND ref = :ref ORDER BY document LIMIT :limit",
+)
+COUNT = Query(
+    "secrets.count",
+    "SELECT environment, count(*) FROM secret GROUP BY environment ORDER BY environment LIMIT :limit",
+)
 DELETE_UNUSED = Query(
     "secrets.delete_unused",
     """
@@ -62,6 +85,8 @@ DELETE_UNUSED = Query(
     RETURNING ref
     """,
 )
+DELETE_USES = Query("secrets.delete_uses", "DELETE FROM secret_use")
+DELETE_VALUES = Query("secrets.delete_values", "DELETE FROM secret")
 
 
 class SealedSecret(NamedTuple):
@@ -69,6 +94,15 @@ class SealedSecret(NamedTuple):
 
     ref: str
     sealed: bytes
+
+
+class SecretRow(NamedTuple):
+    """A secret without its value, with the number of stored catalogs that refer to it."""
+
+    environment: str
+    ref: str
+    stored_at: datetime
+    catalogs: int
 
 
 class SecretUse(NamedTuple):
@@ -100,6 +134,22 @@ class Secrets:
             for ref, sealed in (yield FIND(environment=environment, refs=json_list(refs)))
         ]
 
+    def list_page(self, environment: str, after: str, limit: int) -> Transaction[list[SecretRow]]:
+        """List a page of the secrets of an environment, by reference."""
+        return list(map(_row, (yield LIST(environment=environment, after=after, limit=limit))))
+
+    def find_by_prefix(self, environment: str, beginning: str) -> Transaction[list[SecretRow]]:
+        """Find the secrets whose reference begins so, at most two; `catalogs` is not counted."""
+        return list(map(_row, (yield WITH_PREFIX(environment=environment, beginning=beginning))))
+
+    def list_documents(self, secret: SecretUse, limit: int) -> Transaction[list[str]]:
+        """List stored catalogs that refer to a secret."""
+        return [row[0] for row in (yield DOCUMENTS(environment=secret.environment, ref=secret.ref, limit=limit))]
+
+    def count(self, limit: int) -> Transaction[dict[str, int]]:
+        """Count the secrets of each environment that has some."""
+        return dict((yield COUNT(limit=limit)))
+
     def filter_referred(self, document: str, refs: Sequence[str]) -> Transaction[list[SecretUse]]:
         """Return those of the references that a stored catalog contains, with their environment."""
         return [SecretUse(*row) for row in (yield REFERRED(document=document, refs=json_list(refs)))]
@@ -107,3 +157,13 @@ class Secrets:
     def delete_unused(self, before: datetime, limit: int) -> Transaction[int]:
         """Delete a page of the secrets that no catalog refers to and none was stored with since `before`; returns how many."""
         return len((yield DELETE_UNUSED(before_at=to_micros(before), limit=limit)))
+
+    def delete_all(self) -> Transaction[None]:
+        """Delete all values. Catalogs keep their references to them."""
+        yield DELETE_USES()
+        yield DELETE_VALUES()
+
+
+def _row(row: Row) -> SecretRow:
+    environment, ref, stored_at, catalogs = row
+    return SecretRow(environment, ref, from_micros(stored_at), catalogs)

@@ -41,6 +41,7 @@ NOTE_PROBLEM = Query(
     "UPDATE source_document SET tried_at = :now, problem = :problem WHERE id = :id",
 )
 DELETE = Query("source_documents.delete", "DELETE FROM source_document WHERE id = :id RETURNING id")
+DELETE_ALL = Query("source_documents.delete_all", "DELETE FROM source_document")
 COUNT = Query(
     "source_documents.count",
     "SELECT count(*) FROM (SELECT 1 FROM source_document WHERE environment = :environment LIMIT :limit) AS documents",
@@ -295,6 +296,11 @@ class SourceDocuments:
 
     def _now(self) -> int:
         return to_micros(self._database.clock.now())
+
+
+def delete_all_documents() -> Transaction[None]:
+    """Delete every document: no key opens them any more. Compiles request them again."""
+    yield DELETE_ALL()
 
 
 def count_failed_documents() -> Transaction[int]:

@@ -10,6 +10,14 @@ TABLES = (
     ){strict}
     """,
     """
+    CREATE TABLE secret_holder (             -- which master keys each process of a server has
+        server      TEXT PRIMARY KEY,
+        name        TEXT NOT NULL,           -- of the machine
+        masters     TEXT NOT NULL,           -- JSON: ids, the current one first
+        seen_at     {int} NOT NULL           -- a process that has not been seen for a minute has ended
+    ){strict}
+    """,
+    """
     CREATE TABLE secret (
         environment TEXT NOT NULL REFERENCES secret_key (environment),
         ref         TEXT NOT NULL,           -- an HMAC of the value

@@ -22,8 +22,10 @@ from precast.services.query.fleet.watching import LEASE_S, UNREAD
 from precast.services.query.resource_indexer import ResourceIndexer
 from precast.services.work_kinds import REEVALUATE
 from precast.store.catalogs.catalogs import Catalogs
+from precast.store.code.environments import EVERYWHERE
 from precast.store.engine.database import Database
 from precast.store.engine.query import Query, Transaction
+from precast.store.nodes.nodes import NodeClassification
 from precast.store.query import fleet_answers
 from precast.store.query.resource_index import ResourceIndex
 from precast.wire.catalogs.bodies import ReleaseBody
@@ -174,6 +176,22 @@ async def test_compile_and_walk_see_the_same_answer_while_facts_change(site: Sit
         compiles += await site.settle()
     assert compiles == 2
     assert f"{WEB1}:80" in await site.notices()
+
+
+async def test_query_sees_the_nodes_whose_exports_are_seen(site: Site) -> None:
+    """A setting of the environment decides for both: by default its own nodes, or those of all environments."""
+    await site.add(WEB2, "web")
+    await site.database.write(site.fleet.set_classification, WEB2, NodeClassification("test", None, True, {}, {}))
+    query = encode_query(read_ast(parse_pql("nodes[certname] { certname ~ 'web' }")))
+
+    async def find() -> list[Any]:
+        return [
+            row["certname"] for row in decode_answer((await site.others.fleet.answer("production", query)).data).rows
+        ]
+
+    assert await find() == [WEB1]
+    assert await site.database.write(site.environments.set_exports, "production", EVERYWHERE)
+    assert await find() == [WEB1, WEB2]
 
 
 async def test_first_answer_waits_for_the_index(site: Site) -> None:

@@ -44,7 +44,7 @@ class ExportsApi:
     )
     async def list_collectors(self, call: Call) -> list[str]:
         return await self._views.list_collectors(
-            call.path["type"], call.path["environment"], call.query.get("after", "")
+            call.path["type"], call.path["environment"], call.query.get("after", ""), call.environments
         )
 
     @route(

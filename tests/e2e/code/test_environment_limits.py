@@ -24,7 +24,11 @@ pytestmark = pytest.mark.timeout(240)
 
 OWN_TEXT = "alpha says hello"
 HIDDEN_TEXT = "zebra of beta"
-HIDDEN_CODE = f"file {{ '/etc/hidden-{HIDDEN_TEXT.split()[0]}': content => '{HIDDEN_TEXT}' }}\n"
+HIDDEN_CODE = (
+    f"file {{ '/etc/hidden-{HIDDEN_TEXT.split()[0]}': content => '{HIDDEN_TEXT}' }}\n"
+    f"@@notify {{ 'exported': message => '{HIDDEN_TEXT}' }}\nNotify <<| tag == 'alpha' |>>\n"
+)
+OWN_CODE = f"notify {{ '{OWN_TEXT}': }}\n@@notify {{ 'of alpha': tag => 'alpha' }}\n"
 REFUSED, NODES_ONLY = 403, 401
 # Routes of the whole site: closed to a token for some environments, whatever its role.
 SITE_ROUTES = """
@@ -55,6 +59,8 @@ GET /v1/catalogs/errors
 GET /v1/catalogs/warnings
 GET /v1/catalogs/dead
 GET /v1/catalogs/flapping
+GET /v1/catalogs/loops
+POST /v1/environments/{environment}/exports
 POST /v1/previews
 POST /v1/previews/rollback
 GET /v1/nodes/{node}/releases
@@ -117,6 +123,8 @@ POST /v1/environments/{environment}/versions
 POST /v1/environments/{environment}/rollbacks
 POST /v1/environments/{environment}/policies
 POST /v1/environments/{environment}/approvals
+GET /v1/environments/{environment}/exports
+GET /v1/environments/{environment}/exports/{type}/collectors
 GET /v1/environments/{environment}/signing
 POST /v1/environments/{environment}/signing
 POST /v1/environments/{environment}/deployments
@@ -136,6 +144,8 @@ GET /v1/session
 # Routes that a limited token may call, and what they answer to it.
 OPEN_ROUTES = {
     "GET /v1/environments": 200,
+    "GET /v1/exports": 200,
+    "GET /v1/exports/{type}": 200,
     "POST /v1/queries": 400,  # for the empty body; real queries have tests of their own
     "GET /v1/approvals": 200,
     "GET /v1/approvals/{request}": 404,
@@ -217,7 +227,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def _populate(site: Site, directory: Path) -> World:
     hidden: dict[str, str] = {"text": HIDDEN_TEXT}
     for environment, node, code in (
-        ("alpha", "anode", f"notify {{ '{OWN_TEXT}': }}\n"),
+        ("alpha", "anode", OWN_CODE),
         ("beta", "bnode-hidden", HIDDEN_CODE),
     ):
         source = directory / environment
@@ -235,6 +245,9 @@ def _populate(site: Site, directory: Path) -> World:
             catalog = site.run("catalog", "show", node)
             hidden |= {"node": node, "report": row["id"], "version": version, "catalog": catalog["staged"]}
             hidden |= {"file": hashlib.sha256(code.encode()).hexdigest(), "title": "/etc/hidden-zebra"}
+    # Its nodes collect from all environments, so also from alpha.
+    site.run("env", "exports", "beta", "everywhere")
+    until(lambda: bool(site.run("exports", "show", "Notify[of alpha]")["collectors"]["alpha"]))
     hidden["request"] = _request_release(site, directory / "beta", hidden["node"])
     token = site.run("token", "person", "eve", "--role", "admin", "--environment", "alpha")["token"]
     return World(site, token, hidden)
@@ -289,6 +302,7 @@ def test_no_route_answers_with_anything_of_another_environment(world: World) -> 
         "run": "0" * 36,
         "release": "1",
         "id": "0" * 36,
+        "type": "Notify",
         "number": "1",
         "file": "nothing.js",
     }
@@ -320,6 +334,8 @@ def test_routes_of_the_own_environment_show_nothing_of_another(world: World) -> 
         f"GET /v1/environments/alpha/content/{hidden['version']}": (404, None),
         "POST /v1/environments/alpha/versions": (409, json.dumps({"version": hidden["version"]}).encode()),
         "GET /v1/environments/alpha/difference": (404, None),
+        "GET /v1/environments/alpha/exports": (200, None),
+        "GET /v1/environments/alpha/exports/Notify/collectors": (200, None),
     }
     for route, (status, body) in asked.items():
         method, _, path = route.partition(" ")

@@ -35,9 +35,13 @@ class ExportViews:
         rows = await self._database.read(_list_resources, capitalized(type_name.lower()), environment)
         return [row for row in rows if row.position > after and (not allowed or row.environment in allowed)][:PAGE]
 
-    async def list_collectors(self, type_name: str, environment: str, after: str) -> list[str]:
-        """A page of the nodes that collect exports of a type in an environment, by name."""
-        return await self._database.read(_list_collectors, capitalized(type_name.lower()), environment, after)
+    async def list_collectors(self, type_name: str, environment: str, after: str, allowed: Sequence[str]) -> list[str]:
+        """A page of the nodes that collect exports of a type in an environment, by name.
+
+        A caller that is limited to some environments is not told of nodes that see the exports of all: they may be of any.
+        """
+        type_name = capitalized(type_name.lower())
+        return await self._database.read(_list_collectors, type_name, environment, after, bool(allowed))
 
     async def list_loops(self, after: str) -> list[ExportLoop]:
         """A page of the nodes that are held back because of a loop, by name."""
@@ -81,9 +85,15 @@ def _list_resources(type_name: str, environment: str) -> Transaction[list[Export
     return sorted(rows, key=lambda row: row.position)
 
 
-def _list_collectors(type_name: str, environment: str, after: str) -> Transaction[list[str]]:
+def _list_collectors(type_name: str, environment: str, after: str, is_limited: bool) -> Transaction[list[str]]:
     names: set[str] = set()
     for state in resources.STATES:
-        key = TypeKey(environment, state, type_name)
-        names.update((yield from rounds.list_collectors(key, after, PAGE)))
+        key, last = TypeKey(environment, state, type_name), after
+        while page := (yield from rounds.list_collectors(key, last, PAGE)):
+            rows = (yield from rounds.find_collected(page)) if is_limited else ()
+            own = {row.node for row in rows if (row.type, row.environment) == (type_name, environment)}
+            names.update(own if is_limited else page)
+            if len(names) >= PAGE or len(page) < PAGE:
+                break
+            last = page[-1]
     return sorted(names)[:PAGE]

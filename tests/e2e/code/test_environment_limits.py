@@ -60,6 +60,9 @@ GET /v1/catalogs/warnings
 GET /v1/catalogs/dead
 GET /v1/catalogs/flapping
 GET /v1/catalogs/loops
+GET /v1/secret-keys
+GET /v1/secret-sources
+POST /v1/secret-sources/refreshes
 POST /v1/environments/{environment}/exports
 POST /v1/previews
 POST /v1/previews/rollback
@@ -125,6 +128,10 @@ POST /v1/environments/{environment}/policies
 POST /v1/environments/{environment}/approvals
 GET /v1/environments/{environment}/exports
 GET /v1/environments/{environment}/exports/{type}/collectors
+GET /v1/environments/{environment}/secrets
+GET /v1/environments/{environment}/secrets/{ref}
+GET /v1/environments/{environment}/secret-policy
+POST /v1/environments/{environment}/secret-policy
 GET /v1/environments/{environment}/signing
 POST /v1/environments/{environment}/signing
 POST /v1/environments/{environment}/deployments
@@ -139,6 +146,7 @@ GET /v1/agent/task-content/{digest}
 PUT /v1/agent/task-content/{digest}
 GET /v1/policy
 POST /v1/facts
+POST /v1/secrets
 GET /v1/session
 """
 # Routes that a limited token may call, and what they answer to it.
@@ -303,6 +311,7 @@ def test_no_route_answers_with_anything_of_another_environment(world: World) -> 
         "release": "1",
         "id": "0" * 36,
         "type": "Notify",
+        "ref": "0" * 64,
         "number": "1",
         "file": "nothing.js",
     }

@@ -111,6 +111,10 @@ POST    /v1/environments/{environment}/deployments        operator  named
 GET     /v1/environments/{environment}/secrets            viewer    named
 GET     /v1/environments/{environment}/secrets/{ref}      viewer    named
 GET     /v1/secret-keys                                   viewer    no
+GET     /v1/secret-sources                                viewer    no
+POST    /v1/secret-sources/refreshes                      operator  no
+GET     /v1/environments/{environment}/secret-policy      viewer    named
+POST    /v1/environments/{environment}/secret-policy      admin     named
 GET     /v1/environments/{environment}/signing            viewer    named
 POST    /v1/environments/{environment}/signing            admin     named
 POST    /v1/environments/{environment}/approvals          admin     named

@@ -61,6 +61,7 @@ class Compilation:
         self._node = NodeVariables(inputs, settings)
         self._warned: set[str] = set()
         self._template_variables: dict[int, dict[str, Any]] = {}
+        self._template_methods: dict[str, Any] = {}
         self.type_names = TypeNames(self)
         self.fact_choices = FactChoices(self)
         self._lookups: Lookups | None = None
@@ -177,18 +178,25 @@ class Compilation:
             around = around.parent
         return [*names, *(name for name in self._node.names() if name not in names)]
 
-    def replace_variable(self, scope: Scope, name: str, before: Any, now: Any) -> None:
-        """Replace a variable that a template changed. In Puppet the parameter's value is the same object, so it changes too."""
-        around: Scope | None = scope
-        while around is not None and name not in around.variables:
-            around = around.parent
-        if around is None or around.variables[name] is not before:
-            return
-        around.variables[name] = now
-        resource = around.frame.resource
-        parameter = resource.parameters.get(name) if resource is not None else None
-        if parameter is not None and parameter.value is before:
-            parameter.value = now
+    def replace_value(self, scope: Scope, before: Any, now: Any) -> None:
+        """Replace an array or hash that Ruby code changed, in all variables and parameters: in Puppet they share the object."""
+        scopes = [scope, self.top, *(frame.scope for frame in self.frames.values())]
+        for around in list(scopes):
+            while around.parent is not None:
+                around = around.parent
+                scopes.append(around)
+        for each in {id(each): each for each in scopes}.values():
+            for name, value in each.variables.items():
+                if value is before:
+                    each.variables[name] = now
+        for resource in self.catalog.resources.values():
+            for parameter in resource.parameters.values():
+                if parameter.value is before:
+                    parameter.value = now
+
+    def template_methods(self) -> dict[str, Any]:
+        """The methods that templates have defined in this compile: later templates can call them."""
+        return self._template_methods
 
     def template_variables(self, scope: Scope) -> dict[str, Any]:
         """The variables that templates have set in the class or define around a scope."""

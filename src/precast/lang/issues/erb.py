@@ -1,4 +1,4 @@
-"""Errors in ERB templates. Their codes begin at LANG-900."""
+"""Errors in the Ruby code of templates and modules. Their codes begin at LANG-900."""
 
 from precast.base.errors import Issue, Kind
 
@@ -6,14 +6,14 @@ NO_SYNTAX = Issue("LANG-900", Kind.INPUT, "Cannot parse this Ruby code: {problem
 NOT_IN_SUBSET = Issue(
     "LANG-901",
     Kind.INPUT,
-    "Templates cannot use {construct}",
-    "templates are rendered without Ruby: use the constructs in docs/explanation/erb.md, or write the template in EPP",
+    "Ruby code cannot use {construct} here",
+    "templates and functions run without Ruby: docs/explanation/erb.md and module-functions.md list what they can use",
 )
 NO_METHOD = Issue(
     "LANG-902",
     Kind.INPUT,
     "undefined method `{name}' for {receiver}",
-    "show the value with `<%= {subject}.inspect %>`; docs/explanation/erb.md lists the available methods",
+    "show the value with `{subject}.inspect`; docs/explanation/erb.md lists the available methods",
 )
 BAD_CALL = Issue(
     "LANG-903",
@@ -27,10 +27,11 @@ NO_NAME = Issue(
     "undefined local variable or method `{name}'",
     "write a variable of the manifest as @{name}, one of another class as scope['class::name']",
 )
-RAISED = Issue("LANG-905", Kind.INPUT, "{message}", "the template itself raised this error")
-TOO_LONG = Issue(
-    "LANG-906", Kind.INPUT, "The template did not end within {limit} steps", "check it for an endless loop"
-)
+RAISED = Issue("LANG-905", Kind.INPUT, "{message}", "the template or function itself raised this error")
+TOO_LONG = Issue("LANG-906", Kind.INPUT, "The code did not end within {limit} steps", "check it for an endless loop")
 TOO_DEEP = Issue(
-    "LANG-907", Kind.INPUT, "The template calls itself too deeply", "check it for a definition that calls itself"
+    "LANG-907", Kind.INPUT, "The code calls itself too deeply", "check it for a definition that calls itself"
+)
+TOO_LARGE = Issue(
+    "LANG-908", Kind.INPUT, "The code made a value of more than {limit} characters or items", "check what it repeats"
 )

@@ -4,12 +4,14 @@ from typing import Any, Protocol
 
 from precast.lang.datatypes import Type, parse_type
 from precast.lang.issues import erb as issues
-from precast.lang.ruby.values import Proc, Symbol, class_name, from_ruby, inspect, to_ruby
+from precast.lang.ruby.objects import Proc, RubyClass
+from precast.lang.ruby.values import Symbol, class_name, from_ruby, inspect, to_ruby
 from precast.lang.values.base import Unknown
 from precast.lang.values.unknowns import has_unknown
 
-# Iterations of loops and calls of blocks. Code that needs more is taken for an endless loop.
+# Iterations of loops, and calls of blocks and methods of the code. Code that needs more is taken for an endless loop.
 MAX_STEPS = 2_000_000
+MAX_DEPTH = 150  # of calls of methods of the code in each other
 
 
 class RubyHost(Protocol):
@@ -29,17 +31,22 @@ class RubyHost(Protocol):
     def template_variables(self, scope: Any) -> dict[str, Any]:
         """Return the variables that templates set in this scope with `setvar`: the objects themselves, for later templates."""
 
-    def replace_variable(self, scope: Any, name: str, before: Any, now: Any) -> None:
-        """Replace a value of the manifest after the code changed the array or hash in place, as Ruby allows."""
+    def template_methods(self) -> dict[str, Any]:
+        """Return the methods that templates have defined in this compile, which later templates can call."""
+
+    def replace_value(self, scope: Any, before: Any, now: Any) -> None:
+        """Replace a value of the manifest, wherever it is, after code changed the array or hash in place, as Ruby allows."""
 
 
 class Jump(Exception):
-    """A `next`, `break` or `return` on its way to the loop, block or method that it ends."""
+    """A `next`, `break`, `return` or `retry` on its way to what it ends: `tag` is the call, loop frame or block, or the lambda."""
 
-    def __init__(self, kind: str, value: Any) -> None:
+    def __init__(self, kind: str, value: Any, tag: Any = None, lambda_tag: Any = None) -> None:
         super().__init__(kind)
         self.kind = kind
         self.value = value
+        self.tag = tag
+        self.lambda_tag = lambda_tag
 
 
 class BlockAdapter:
@@ -47,7 +54,7 @@ class BlockAdapter:
 
     def __init__(self, block: Proc) -> None:
         self._block = block
-        self.min_args = self.max_args = block.arity
+        self.min_args = self.max_args = abs(block.arity)
 
     @property
     def type(self) -> Type:
@@ -60,22 +67,41 @@ class BlockAdapter:
 class Execution:
     """Holds everything that changes while the code runs."""
 
-    def __init__(self, host: RubyHost, scope: Any) -> None:
+    def __init__(self, host: RubyHost, scope: Any, *, is_concrete: bool = False) -> None:
         self.host = host
         self.scope = scope
+        self.is_concrete = is_concrete  # whether all values are known, as they are in functions
         self.out: list[Any] = []
         self.ivars: dict[str, Any] = {}
-        self.methods: dict[str, Proc] = {}  # those that the code defines
+        self.globals: dict[str, Any] = {}
+        self.constants: dict[str, Any] = {}
+        self.methods: dict[str, Any] = {}  # those that the code defines outside of classes
         self.match: Any = None  # of the last regular expression
+        self.exception: Any = None  # that is being rescued
+        self.locals: dict[str, Any] = {}  # that the surrounding code of a template gives it: `file`
         self.steps = 0
+        self.depth = 0
         self.has_mutated = False  # whether the code changed an array or hash in place
-        self._read_variables: dict[str, tuple[Any, Any]] = {}
+        self._read_values: dict[int, tuple[Any, Any]] = {}
+
+    # Limits
 
     def count_step(self) -> None:
         """Count one step. Raises InputError LANG-906 beyond the limit."""
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise issues.TOO_LONG.error(limit=MAX_STEPS)
+
+    def enter(self) -> None:
+        """Count a call of a method. Raises InputError LANG-907 beyond the limit."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise issues.TOO_DEEP.error()
+
+    def leave(self) -> None:
+        self.depth -= 1
+
+    # Variables of the manifest
 
     def read_ivar(self, name: str) -> Any:
         """Return a variable of the manifest or one that the code has set; nil if neither exists."""
@@ -84,17 +110,26 @@ class Execution:
                 return set_by_templates[name]
             if not self.host.has_variable(self.scope, name):
                 return None
-            value = self.host.variable(self.scope, name)
-            self.ivars[name] = to_ruby(value)
-            self._read_variables[name] = value, self.ivars[name]
+            self.ivars[name] = self._shared(self.host.variable(self.scope, name))
         return self.ivars[name]
+
+    def has_ivar(self, name: str) -> bool:
+        return name in self.ivars or self.read_ivar(name) is not None
+
+    def _shared(self, value: Any) -> Any:
+        """Return a value of the manifest as Ruby sees it: one object for each, however many variables refer to it."""
+        if not isinstance(value, tuple) and not hasattr(value, "items"):
+            return to_ruby(value)
+        if id(value) not in self._read_values:
+            self._read_values[id(value)] = value, to_ruby(value)
+        return self._read_values[id(value)][1]
 
     def write_back(self) -> None:
         """Give the manifest the arrays and hashes that the code changed in place: in Puppet both share the same objects."""
         if self.has_mutated:
-            for name, (before, value) in self._read_variables.items():
+            for before, value in self._read_values.values():
                 if isinstance(value, list | dict) and (now := from_ruby(value)) != before:
-                    self.host.replace_variable(self.scope, name, before, now)
+                    self.host.replace_value(self.scope, before, now)
 
     def look_up(self, name: Any) -> Any:
         """Return what `scope['name']` gives: nil if the variable does not exist."""
@@ -102,15 +137,23 @@ class Execution:
         if text in (set_by_templates := self.host.template_variables(self.scope)):
             return set_by_templates[text]
         text = text.removeprefix("::") if text.count("::") == 1 and text.startswith("::") else text
-        return to_ruby(self.host.variable(self.scope, text)) if self.host.has_variable(self.scope, text) else None
+        if not self.host.has_variable(self.scope, text):
+            return None
+        value = self.host.variable(self.scope, text)
+        return self._shared(self.host.concrete(value, None) if self.is_concrete else value)
+
+    # Values
 
     def call_function(self, name: str, args: list[Any], block: Proc | None) -> Any:
         """Call a function of Puppet."""
         adapter = None if block is None else BlockAdapter(block)
-        return to_ruby(self.host.call_function(self.scope, name, [from_ruby(arg) for arg in args], adapter))
+        value = self.host.call_function(self.scope, name, [from_ruby(arg) for arg in args], adapter)
+        return to_ruby(self.host.concrete(value, None) if self.is_concrete else value)
 
     def resolve(self, value: Any) -> Any:
         """Return the value with every unknown in it made concrete, which code needs before it inspects the value."""
+        if self.is_concrete:
+            return value
         if isinstance(value, Unknown):
             return to_ruby(self.host.concrete(value, None))
         if isinstance(value, list):
@@ -123,12 +166,43 @@ class Execution:
             )
         return value
 
+    def text(self, value: Any) -> Any:
+        """Return Ruby's `to_s` of a value, by the method of the code if its class has one."""
+        if type(value) is str:
+            return value
+        from precast.lang.ruby.methods.dispatch import text_of
+
+        return text_of(self, value)
+
     def yield_to(self, block: Proc | None, *args: Any) -> Any:
         """Call a block. Raises InputError LANG-903 if the caller passed none."""
         if block is None:
-            raise issues.BAD_CALL.error(name="each", reason="no block given")
-        self.count_step()
+            raise issues.BAD_CALL.error(name="yield", reason="no block given (yield)")
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            self.count_step()
         return block.call(*args)
+
+    def read_file(self, path: str) -> str:
+        """Return the text of a file. Raises InputError LANG-901 where files are not part of the inputs."""
+        raise issues.NOT_IN_SUBSET.error(construct=f"the file {path}, which is no input of the compile")
+
+    # What code can find
+
+    def has_method(self, this: Any, name: str) -> bool:
+        from precast.lang.ruby.methods.dispatch import responds_to
+
+        return responds_to(self, this, name)
+
+    def has_constant(self, frame: Any, name: str) -> bool:
+        from precast.lang.ruby.methods.constants import knows_constant
+
+        return knows_constant(frame, name)
+
+    def is_builtin(self, name: str) -> bool:
+        from precast.lang.ruby.methods.constants import is_builtin
+
+        return is_builtin(name)
 
 
 def _has_unknown(value: Any) -> bool:
@@ -141,5 +215,8 @@ def _has_unknown(value: Any) -> bool:
 
 def no_method_error(receiver: Any, name: str, subject: str = "value") -> Exception:
     """Return the error LANG-902 in Ruby's words."""
-    text = "nil:NilClass" if receiver is None else f"{inspect(receiver)[:60]}:{class_name(receiver)}"
+    if isinstance(receiver, RubyClass):
+        text = f"{receiver.name}:Class"
+    else:
+        text = "nil:NilClass" if receiver is None else f"{str(inspect(receiver))[:60]}:{class_name(receiver)}"
     return issues.NO_METHOD.error(name=name, receiver=text, subject=subject)

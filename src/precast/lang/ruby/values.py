@@ -4,12 +4,14 @@ nil is None, true and false are bool, Integer is int, Float float, String str, A
 so each use of a variable of the manifest gives a fresh copy. Strings are immutable here: `<<` on a variable assigns to it.
 """
 
-from collections.abc import Callable
+import re
 from typing import Any, NamedTuple
 
+from precast.lang.datatypes.base import Type
+from precast.lang.ruby.objects import Constant, Proc, RubyClass, RubyObject
 from precast.lang.ruby.puppet_text import ruby_inspect, ruby_text
 from precast.lang.values import base as values
-from precast.lang.values.base import DEFAULT, Hash, Unknown
+from precast.lang.values.base import DEFAULT, Hash, Unknown, escape_slashes
 from precast.lang.values.unknowns import has_unknown_text, join
 
 
@@ -35,20 +37,28 @@ class Pattern(NamedTuple):
     flags: str = ""
 
 
-class Constant(NamedTuple):
-    """The name of a class or module."""
+class Instance:
+    """An object of a class of the standard library; `kind_name` is the name of the class."""
 
-    name: str
+    kind_name = "Object"
 
 
-class Proc:
-    """A block or lambda. `arity` is the number of its parameters."""
+class RubySet:
+    """A Set: its items are the keys of a dict."""
 
-    __slots__ = ("arity", "call")
+    __slots__ = ("keys",)
 
-    def __init__(self, arity: int, call: Callable[..., Any]) -> None:
-        self.arity = arity
-        self.call = call
+    def __init__(self, items: Any = ()) -> None:
+        self.keys: dict[Any, None] = dict.fromkeys(map(hash_key, items))
+
+    def items(self) -> list[Any]:
+        return [plain_key(key) for key in self.keys]
+
+
+class TemplateSelf:
+    """The value of `self` in a template."""
+
+    __slots__ = ()
 
 
 class RubyScope:
@@ -67,6 +77,7 @@ class RubyScopeHash:
 
 
 SCOPE = RubyScope()
+TEMPLATE = TemplateSelf()
 
 
 def to_ruby(value: Any) -> Any:
@@ -88,23 +99,55 @@ def from_ruby(value: Any) -> Any:
         return None if value.name == "undef" else value.name
     if isinstance(value, Range):
         return from_ruby(list(range_items(value)))
-    return values.Regexp(value.text) if isinstance(value, Pattern) else value
+    if isinstance(value, RubySet):
+        return from_ruby(value.items())
+    return values.Regexp(pattern_source(value)) if isinstance(value, Pattern) else value
 
 
-class ListKey(tuple[Any, ...]):
-    """An array as the key of a hash, which must be hashable."""
+def pattern_source(value: Pattern) -> str:
+    """Return a pattern as Puppet writes it, with its flags in the text."""
+    off = "".join(flag for flag in "mix" if flag not in value.flags)
+    return f"(?{value.flags}{'-' if off else ''}{off}:{value.text})" if value.flags else value.text
 
-    __slots__ = ()
+
+class Key:
+    """A value as the key of a hash that Python cannot hash, or would take for another: arrays, hashes, true for 1, 1.0 for 1."""
+
+    __slots__ = ("kind", "value")
+
+    def __init__(self, kind: str, value: Any) -> None:
+        self.kind = kind
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Key) and self.kind == other.kind and bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.value))
 
 
 def hash_key(value: Any) -> Any:
     """Return a value in the form in which it is the key of a dict."""
-    return ListKey(map(hash_key, value)) if isinstance(value, list) else value
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return Key("array", tuple(map(hash_key, value)))
+    if isinstance(value, dict):
+        return Key("hash", tuple((key, hash_key(item)) for key, item in value.items()))
+    if isinstance(value, bool):
+        return Key("boolean", value)
+    return Key("float", value) if isinstance(value, float) else value
 
 
 def plain_key(value: Any) -> Any:
     """Return the value that a key of a dict stands for."""
-    return [plain_key(item) for item in value] if isinstance(value, ListKey) else value
+    if not isinstance(value, Key):
+        return value
+    if value.kind == "array":
+        return [plain_key(item) for item in value.value]
+    if value.kind == "hash":
+        return {key: plain_key(item) for key, item in value.value}
+    return value.value
 
 
 def is_truthy(value: Any) -> bool:
@@ -147,11 +190,15 @@ def to_s(value: Any) -> Any:
         return value
     if isinstance(value, Unknown):
         return value
-    if isinstance(value, Symbol | Constant):
+    if isinstance(value, Symbol | Constant | RubyClass):
         return value.name
     if isinstance(value, Pattern):
         off = "".join(flag for flag in "mix" if flag not in value.flags)
         return f"(?{value.flags}{'-' if off else ''}{off}:{value.text})"
+    if isinstance(value, RubyObject):
+        return f"#<{value.kind.name}>"
+    if isinstance(value, Instance | RubySet):
+        return inspect(value)
     if isinstance(value, list | dict):
         return inspect(value)
     if isinstance(value, Range):
@@ -175,11 +222,21 @@ def inspect(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{inspect(plain_key(key))}=>{inspect(item)}" for key, item in value.items()) + "}"
     if isinstance(value, Symbol):
-        return f":{value.name}"
+        is_plain = re.fullmatch(r"@{0,2}[A-Za-z_]\w*[?!=]?|[-+*/%<>=!~^&|\[\]@]+", value.name)
+        return f":{value.name}" if is_plain else f":{ruby_inspect(value.name)}"
     if isinstance(value, Pattern):
-        return f"/{value.text}/{value.flags}"
-    if isinstance(value, Constant | Range):
+        return f"/{escape_slashes(value.text)}/{value.flags}"
+    if isinstance(value, Range):
+        first = "" if value.first is None else inspect(value.first)
+        return f"{first}{'...' if value.is_exclusive else '..'}{'' if value.last is None else inspect(value.last)}"
+    if isinstance(value, RubySet):
+        return f"#<Set: {{{', '.join(map(inspect, value.items()))}}}>"
+    if isinstance(value, Constant | RubyClass | RubyObject):
         return str(to_s(value))
+    if isinstance(value, Instance):
+        return f"#<{value.kind_name}>"
+    if isinstance(value, float):
+        return float_text(value)
     return ruby_inspect(value)
 
 
@@ -196,6 +253,8 @@ def equal(left: Any, right: Any) -> bool:
         return len(left) == len(right) and all(map(equal, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(equal(item, right[key]) for key, item in left.items())
+    if isinstance(left, RubySet) and isinstance(right, RubySet):
+        return left.keys.keys() == right.keys.keys()
     if isinstance(left, Symbol | Constant | Range) or isinstance(right, Symbol | Constant | Range):
         return type(left) is type(right) and bool(left == right)
     return bool(left == right)
@@ -205,13 +264,17 @@ CLASSES: dict[str, tuple[type, ...]] = {
     "String": (str,), "Array": (list,), "Hash": (dict,), "Integer": (int,), "Fixnum": (int,), "Float": (float,),
     "Numeric": (int, float), "Symbol": (Symbol,), "NilClass": (type(None),), "Range": (Range,), "Regexp": (Pattern,),
     "TrueClass": (bool,), "FalseClass": (bool,), "Proc": (Proc,), "Enumerable": (list, dict, Range),
-    "Comparable": (str, int, float),
+    "Comparable": (str, int, float), "Set": (RubySet,), "Puppet::Pops::Types::PSensitiveType::Sensitive": (values.Sensitive,),
+    "Puppet::Pops::Types::PBinaryType::Binary": (values.Binary,), "Class": (Constant, RubyClass), "Module": (Constant, RubyClass),
+    "MatchData": (re.Match,), "Puppet::Pops::Types::PAnyType": (Type,),
 }  # fmt: skip
 
 
 def is_a(value: Any, name: str) -> bool:
     if name in ("Object", "BasicObject", "Kernel"):
         return True
+    if isinstance(value, Instance):
+        return name in (value.kind_name, getattr(value, "parent_name", ""))
     if isinstance(value, bool):
         return name == ("TrueClass" if value else "FalseClass")
     return name not in ("TrueClass", "FalseClass") and isinstance(value, CLASSES.get(name, ()))
@@ -222,5 +285,22 @@ def class_name(value: Any) -> str:
         return "NilClass"
     if isinstance(value, bool):
         return "TrueClass" if value else "FalseClass"
-    names = ("String", "Array", "Hash", "Integer", "Float", "Symbol", "Range", "Regexp", "Proc")
+    if isinstance(value, RubyObject):
+        return value.kind.name
+    if isinstance(value, Instance):
+        return value.kind_name
+    names = (
+        "String",
+        "Array",
+        "Hash",
+        "Integer",
+        "Float",
+        "Symbol",
+        "Range",
+        "Regexp",
+        "Proc",
+        "Set",
+        "MatchData",
+        "Class",
+    )
     return next((name for name in names if isinstance(value, CLASSES[name])), type(value).__name__)

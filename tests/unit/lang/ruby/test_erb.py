@@ -33,8 +33,11 @@ class Host:
     def variable_names(self, scope: Any) -> list[str]:
         return list(self.variables)
 
-    def replace_variable(self, scope: Any, name: str, before: Any, now: Any) -> None:
-        self.replaced[name] = now
+    def replace_value(self, scope: Any, before: Any, now: Any) -> None:
+        self.replaced.update((name, now) for name, value in self.variables.items() if value is before)
+
+    def template_methods(self) -> dict[str, Any]:
+        return {}
 
     def template_variables(self, scope: Any) -> dict[str, Any]:
         return {}
@@ -62,14 +65,14 @@ def refused(text: str, **variables: Any) -> str:
         ("<%= File.read('/etc/passwd') %>", "LANG-901"),
         ("<%= Dir.glob('*') %>", "LANG-901"),
         ("<%= Facter.value('os') %>", "LANG-901"),
-        ("<%= system('id') %>", "LANG-904"),
-        ("<%= eval('1') %>", "LANG-904"),
+        ("<%= system('id') %>", "LANG-901"),
+        ("<%= eval('1') %>", "LANG-901"),
         ("<%= ENV['HOME'] %>", "LANG-901"),
         ("<%= $stdout %>", "LANG-901"),
-        ("<% class A; end %>", "LANG-901"),
+        ("<% undef foo %>", "LANG-901"),
         ("<%= scope.compiler %>", "LANG-901"),
         ("<%= 'x'.__class__ %>", "LANG-902"),
-        ("<%= [].instance_eval('1') %>", "LANG-902"),
+        ("<%= [].instance_eval('1') %>", "LANG-901"),
         ("<%= 1 / 0 %>", "LANG-903"),
         ("<%= raise 'no' %>", "LANG-905"),
         ("<% if true %>", "LANG-900"),

@@ -1,6 +1,7 @@
 """Splits a template into text, code, and code whose value is written to the output.
 
-Trimming works as Puppet configures ERB: `<%-` removes the blanks before it on its line, `-%>` the line end after it.
+Trimming works as Puppet configures ERB: `<%-` removes the blanks between it and the start of its line or the end of the tag before it,
+`-%>` the line end after it.
 """
 
 import re
@@ -10,7 +11,8 @@ from precast.base.spans import Source, Span
 from precast.lang.issues import erb as issues
 
 _OPENING = re.compile(r"(?:^[ \t]*)?<%-|<%%|<%=|<%#|<%", re.MULTILINE)
-_CLOSING = re.compile(r"-%>\r?\n|-%>|%>")
+_TRIMMED = re.compile(r"[ \t]*<%-")
+_CLOSING = re.compile(r"%%>|-%>\n|-%>|%>")
 
 
 class Part(NamedTuple):
@@ -24,7 +26,7 @@ class Part(NamedTuple):
 def split_template(source: Source) -> list[Part]:
     """Return the pieces in order. Raises InputError LANG-900 for a tag that is not closed."""
     text, parts, at = source.text, list[Part](), 0
-    while (opening := _OPENING.search(text, at)) is not None:
+    while (opening := _TRIMMED.match(text, at) or _OPENING.search(text, at)) is not None:
         _add_text(parts, text[at : opening.start()], at)
         tag = opening[0]
         if tag == "<%%":
@@ -49,8 +51,7 @@ def split_template(source: Source) -> list[Part]:
 
 def _find_closing(text: str, at: int) -> re.Match[str] | None:
     while (closing := _CLOSING.search(text, at)) is not None:
-        # `%%>` stands for `%>` inside code.
-        if not closing[0].startswith("%>") or text[closing.start() - 1] != "%":
+        if closing[0] != "%%>":  # which stands for `%>` inside code
             return closing
         at = closing.end()
     return None

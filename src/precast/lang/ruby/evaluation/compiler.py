@@ -45,7 +45,11 @@ class ClosureCompiler(Literals, Assignments, Calls, Control):
             nodes.Assign: self._assign,
             nodes.AssignMany: self._assign_many,
             nodes.Jump: self._jump,
-            nodes.Rescue: self._rescue,
+            nodes.Begin: self._begin,
+            nodes.Self: self._self,
+            nodes.ClassDefinition: self._class_definition,
+            nodes.Yield: self._yield,
+            nodes.Super: self._super,
             nodes.Sequence: self._sequence,
         }
 

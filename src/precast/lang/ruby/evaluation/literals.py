@@ -1,13 +1,16 @@
-"""Closures of literals, of names, and of the text and output of templates."""
+"""Closures of literals, of names and constants, and of the text and output of templates."""
 
 from typing import Any
 
 from precast.lang.issues import erb as issues
 from precast.lang.ruby.evaluation.closures import Closure, ClosureBuilder
 from precast.lang.ruby.evaluation.frames import Frame
-from precast.lang.ruby.methods.dispatch import call_global
+from precast.lang.ruby.methods.constants import find_constant
+from precast.lang.ruby.methods.dispatch import call_on_self
+from precast.lang.ruby.objects import RubyClass, RubyObject
 from precast.lang.ruby.syntax import nodes
-from precast.lang.ruby.values import SCOPE, Constant, Pattern, Range, Symbol, hash_key, join_pieces, to_s
+from precast.lang.ruby.syntax.nodes import Node
+from precast.lang.ruby.values import Pattern, Range, Symbol, hash_key, join_pieces, to_s
 from precast.lang.values.regexps import compile_regexp
 
 
@@ -24,25 +27,34 @@ class Literals(ClosureBuilder):
 
     def _output(self, node: nodes.Output) -> Closure:
         value = self.compile(node.value)
-        return lambda frame: frame.execution.out.append(to_s(value(frame)))
+        return lambda frame: frame.execution.out.append(frame.execution.text(value(frame)))
 
     def _interpolation(self, node: nodes.Interpolation) -> Closure:
         pieces = [self.compile(piece) for piece in node.pieces]
         if node.kind == "pattern":
-            return self.with_position(node, self._pattern(pieces, node.flags))
-        if node.kind == "symbol":
-            return lambda frame: Symbol(str(join_pieces([to_s(piece(frame)) for piece in pieces])))
-        return lambda frame: join_pieces([to_s(piece(frame)) for piece in pieces])
+            return self.with_position(node, self._pattern(node, pieces))
+
+        def run(frame: Frame) -> Any:
+            text = frame.execution.text
+            return join_pieces([text(piece(frame)) for piece in pieces])
+
+        return run if node.kind == "string" else lambda frame: Symbol(str(run(frame)))
 
     @staticmethod
-    def _pattern(pieces: list[Closure], given_flags: str) -> Closure:
-        flags = "".join(flag for flag in given_flags if flag in "imx")
-        before = f"(?{flags})" if flags else ""
+    def _pattern(node: nodes.Interpolation, pieces: list[Closure]) -> Closure:
+        flags = "".join(flag for flag in "mix" if flag in node.flags)
+        if all(isinstance(piece, nodes.Literal) for piece in node.pieces):
+            constant = make_pattern("".join(str(piece.value) for piece in node.pieces), flags)  # type: ignore[attr-defined]
+            return lambda frame: constant
 
         def run(frame: Frame) -> Any:
             parts = [frame.execution.resolve(piece(frame)) for piece in pieces]
-            text = "".join(part.text if isinstance(part, Pattern) else str(to_s(part)) for part in parts)
-            return Pattern(text, compile_regexp(f"{before[:-1]}:{text})" if before else text), flags)
+            is_code = [not isinstance(piece, nodes.Literal) for piece in node.pieces]
+            texts = [
+                str(to_s(part)) if code or not isinstance(part, Pattern) else part.text
+                for part, code in zip(parts, is_code, strict=True)
+            ]
+            return make_pattern("".join(texts), flags)
 
         return run
 
@@ -50,8 +62,27 @@ class Literals(ClosureBuilder):
         return self.compile_items(node.items)
 
     def _hash(self, node: nodes.HashLiteral) -> Closure:
+        if any(isinstance(key, nodes.Splat) for key, _ in node.pairs):
+            return self._hash_with_splats(node)
         pairs = [(self.compile(key), self.compile(value)) for key, value in node.pairs]
         return lambda frame: {hash_key(key(frame)): value(frame) for key, value in pairs}
+
+    def _hash_with_splats(self, node: nodes.HashLiteral) -> Closure:
+        pairs = [
+            (None if isinstance(key, nodes.Splat) else self.compile(key), self.compile(value))
+            for key, value in node.pairs
+        ]
+
+        def run(frame: Frame) -> dict[Any, Any]:
+            made: dict[Any, Any] = {}
+            for key, value in pairs:
+                if key is None:
+                    made.update(value(frame) or {})
+                else:
+                    made[hash_key(key(frame))] = value(frame)
+            return made
+
+        return run
 
     def _range(self, node: nodes.RangeLiteral) -> Closure:
         first, last, is_exclusive = self.compile(node.first), self.compile(node.last), node.is_exclusive
@@ -59,30 +90,98 @@ class Literals(ClosureBuilder):
 
     def _name(self, node: nodes.Name) -> Closure:
         name = node.name
+        place = self.scope.find(name)
+        if place is not None:
+            return read_local(place)
+        return self.with_position(node, lambda frame: call_on_self(frame, name, [], None))
 
-        def run(frame: Frame) -> Any:
-            holder = frame.holder(name)
-            if holder is not None:
-                return holder.variables[name]
-            return SCOPE if name == "scope" else call_global(frame.execution, name, [], None)
-
-        return self.with_position(node, run)
+    def _self(self, node: nodes.Self) -> Closure:
+        return lambda frame: frame.this
 
     def _ivar(self, node: nodes.Ivar) -> Closure:
-        return lambda frame: frame.execution.read_ivar(node.name)
-
-    def _constant(self, node: nodes.Const) -> Closure:
-        return lambda frame: Constant(node.name)
-
-    def _global(self, node: nodes.Global) -> Closure:
-        if not node.name.isdigit() and node.name not in ("~", "&"):
-            raise issues.NOT_IN_SUBSET.error(self.source, node.span, construct=f"${node.name}")
+        name = node.name
 
         def run(frame: Frame) -> Any:
-            match = frame.execution.match
-            if match is None or node.name == "~":
-                return match
-            number = 0 if node.name == "&" else int(node.name)
-            return match[number] if number <= len(match.groups()) else None
+            this = frame.this
+            if isinstance(this, RubyObject | RubyClass):
+                return this.ivars.get(name)
+            return frame.execution.read_ivar(name)
 
         return run
+
+    def _constant(self, node: nodes.Const) -> Closure:
+        name = node.name
+        return self.with_position(node, lambda frame: find_constant(frame, name))
+
+    def _global(self, node: nodes.Global) -> Closure:
+        name = node.name
+        if name.isdigit() or name in ("~", "&"):
+            return lambda frame: _last_match(frame, name)
+        if name == "!":
+            return lambda frame: frame.execution.exception
+        if not name.isidentifier() or name in ("stdout", "stderr", "stdin", "PROGRAM_NAME"):
+            raise issues.NOT_IN_SUBSET.error(self.source, node.span, construct=f"${name}")
+        return lambda frame: frame.execution.globals.get(name)
+
+    def _defined(self, node: nodes.Defined) -> Closure:
+        inner = node.value
+        while isinstance(inner, nodes.Sequence) and len(inner.statements) == 1:
+            inner = inner.statements[0]
+        match inner:
+            case nodes.Ivar(name=name):
+                return lambda frame: "instance-variable" if _has_ivar(frame, name) else None
+            case nodes.Name(name=name) if self.scope.find(name) is not None:
+                return lambda frame: "local-variable"
+            case nodes.Name(name=name):
+                return lambda frame: "method" if frame.execution.has_method(frame.this, name) else None
+            case nodes.Const(name=name):
+                return lambda frame: "constant" if frame.execution.has_constant(frame, name) else None
+            case nodes.Yield():
+                return lambda frame: "yield" if frame.home.block is not None else None
+            case nodes.Assign() | nodes.AssignMany():
+                return lambda frame: "assignment"
+            case nodes.Call():
+                return self._defined_call(inner)
+        return lambda frame: "expression"
+
+    def _defined_call(self, node: nodes.Call) -> Closure:
+        if node.receiver is None:
+            return lambda frame: "method" if frame.execution.has_method(frame.this, node.name) else None
+        receiver: Node = node.receiver
+        closure = self.compile(receiver)
+        return lambda frame: "method" if frame.execution.has_method(closure(frame), node.name) else None
+
+
+def read_local(place: tuple[int, int]) -> Closure:
+    """Return the closure that reads a local variable; it is nil before its first assignment."""
+    depth, at = place
+    if depth == 0:
+        return lambda frame: frame.slots[at]
+    if depth == 1:
+        return lambda frame: frame.outer.slots[at]  # type: ignore[union-attr]
+
+    def run(frame: Frame) -> Any:
+        for _ in range(depth):
+            frame = frame.outer  # type: ignore[assignment]
+        return frame.slots[at]
+
+    return run
+
+
+def make_pattern(text: str, flags: str = "") -> Pattern:
+    """Return a pattern with Ruby's flags: `m` lets a dot match line ends."""
+    return Pattern(text, compile_regexp(f"(?{flags}:{text})" if flags else text), flags)
+
+
+def _last_match(frame: Frame, name: str) -> Any:
+    match = frame.execution.match
+    if match is None or name == "~":
+        return match
+    number = 0 if name == "&" else int(name)
+    return match[number] if number <= len(match.groups()) else None
+
+
+def _has_ivar(frame: Frame, name: str) -> bool:
+    if isinstance(frame.this, RubyObject | RubyClass):
+        return name in frame.this.ivars
+    return frame.execution.has_ivar(name)

@@ -7,7 +7,8 @@ from precast.lang.ruby.execution import Execution
 from precast.lang.ruby.methods.dispatch import METHODS, call_method, method, plain_text
 from precast.lang.ruby.methods.enumerable import contains, item_test, unique
 from precast.lang.ruby.methods.strings import slice_bounds
-from precast.lang.ruby.values import Proc, Range, equal, hash_key, is_truthy, join_pieces, to_s
+from precast.lang.ruby.objects import Proc
+from precast.lang.ruby.values import Range, equal, hash_key, is_truthy, join_pieces, to_s
 
 Args = list[Any]
 # Methods that also exist with `!`.
@@ -51,13 +52,14 @@ def _index_of(execution: Execution, this: list[Any], args: Args, block: Proc | N
 @method("Array", "step", "%")
 def _step(execution: Execution, this: list[Any], args: Args, block: Proc | None) -> Any:
     """Step through a range, which arrives here as its items."""
-    return _each(execution, this[:: int(args[0])], [], block)
+    stepped = this[:: int(args[0])]
+    return stepped if block is None else _each(execution, stepped, [], block)
 
 
 @method("Array", "combination")
 def _combination(execution: Execution, this: list[Any], args: Args, block: Proc | None) -> Any:
     combinations = [list(items) for items in itertools.islice(itertools.combinations(this, int(args[0])), 100_000)]
-    return _each(execution, combinations, [], block)
+    return combinations if block is None else _each(execution, combinations, [], block)
 
 
 @method("Array", "to_h")

@@ -7,7 +7,8 @@ from typing import Any
 from precast.lang.ruby.execution import Execution
 from precast.lang.ruby.methods.dispatch import METHODS, Method, call_method
 from precast.lang.ruby.methods.objects import compare, sort_key
-from precast.lang.ruby.values import Proc, Symbol, equal, hash_key, is_truthy, plain_key
+from precast.lang.ruby.objects import Proc
+from precast.lang.ruby.values import Symbol, equal, hash_key, is_truthy, plain_key
 
 Args = list[Any]
 
@@ -263,11 +264,18 @@ def _uniq(execution: Execution, this: list[Any], args: Args, block: Proc | None)
 
 def unique(execution: Execution, this: list[Any], block: Proc | None) -> list[Any]:
     """Return the items without those that equal an earlier one."""
-    seen: list[Any] = []
-    kept: list[Any] = []
+    kept: dict[Any, Any] = {}
     for item in this:
         value = item if block is None else execution.yield_to(block, item)
-        if not contains(execution, seen, value):
-            seen.append(value)
-            kept.append(item)
-    return kept
+        kept.setdefault(_identity(execution.resolve(value)), item)
+    return list(kept.values())
+
+
+def _identity(value: Any) -> Any:
+    """Return what two values share for which `eql?` is true."""
+    key = hash_key(value)
+    try:
+        hash(key)
+    except TypeError:
+        return id(value)
+    return key

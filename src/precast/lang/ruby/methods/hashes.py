@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from precast.lang.issues import erb as issues
 from precast.lang.ruby.execution import Execution
 from precast.lang.ruby.methods.dispatch import METHODS, call_method, method
 from precast.lang.ruby.methods.enumerable import contains, pairs
-from precast.lang.ruby.values import Proc, equal, hash_key, inspect, is_truthy, plain_key
+from precast.lang.ruby.objects import Proc
+from precast.lang.ruby.values import equal, hash_key, inspect, is_truthy, plain_key
 
 Args = list[Any]
 _Hash = dict[Any, Any]
@@ -63,7 +65,8 @@ def _delete_if(execution: Execution, this: _Hash, args: Args, block: Proc | None
 
 @method("Hash", "[]")
 def _get(execution: Execution, this: _Hash, args: Args, block: Proc | None) -> Any:
-    return this.get(hash_key(args[0]))
+    key = hash_key(args[0])
+    return this[key] if key in this else _get_missing(execution, this, args[0])
 
 
 @method("Hash", "[]=", "store")
@@ -207,3 +210,115 @@ def _any(execution: Execution, this: _Hash, args: Args, block: Proc | None) -> b
 
 
 assert "map" in METHODS["Hash"], "`enumerable` is loaded first, so that the methods of this file replace its own"
+
+
+def _get_missing(execution: Execution, this: _Hash, key: Any) -> Any:
+    """Return the default of a hash for a missing key."""
+    if not isinstance(this, DefaultHash):
+        return None
+    return this.value if this.block is None else execution.yield_to(this.block, this, key)
+
+
+class DefaultHash(dict[Any, Any]):
+    """A hash with a default for missing keys: a value, or a block that makes one."""
+
+    def __init__(self, value: Any, block: Proc | None) -> None:
+        super().__init__()
+        self.value = value
+        self.block = block
+
+
+@method("Hash", "default=")
+def _set_default(execution: Execution, this: _Hash, args: Args, block: Proc | None) -> Any:
+    raise issues.NOT_IN_SUBSET.error(construct="a default that is set later")
+
+
+@method("Hash", "default")
+def _default(execution: Execution, this: _Hash, args: Args, block: Proc | None) -> Any:
+    return this.value if isinstance(this, DefaultHash) else None
+
+
+@method("Hash", "fetch_values")
+def _fetch_values(execution: Execution, this: _Hash, args: Args, block: Proc | None) -> list[Any]:
+    return [call_method(execution, this, "fetch", [arg], block) for arg in args]
+
+
+@method("Hash", "shift")
+def _shift(execution: Execution, this: _Hash, args: Args, block: Proc | None) -> Any:
+    if not this:
+        return None
+    key = next(iter(this))
+    return [plain_key(key), this.pop(key)]
+
+
+@method("Hash", "replace")
+def _replace(execution: Execution, this: _Hash, args: Args, block: Proc | None) -> _Hash:
+    given = dict(args[0])
+    this.clear()
+    this.update(given)
+    return this
+
+
+@method("Hash", "flatten")
+def _flatten(execution: Execution, this: _Hash, args: Args, block: Proc | None) -> list[Any]:
+    items = [item for pair in pairs(this) for item in pair]
+    return items if not args or args[0] == 1 else call_method(execution, items, "flatten", [int(args[0]) - 1], None)
+
+
+@method("Hash", "find_index")
+def _find_index(execution: Execution, this: _Hash, args: Args, block: Proc | None) -> Any:
+    return call_method(execution, pairs(this), "index", args, block)
+
+
+@method("Hash", "assoc")
+def _assoc(execution: Execution, this: _Hash, args: Args, block: Proc | None) -> Any:
+    key = hash_key(args[0])
+    return [args[0], this[key]] if key in this else None
+
+
+@method("Hash", "to_proc")
+def _to_proc(execution: Execution, this: _Hash, args: Args, block: Proc | None) -> Proc:
+    return Proc(1, lambda key: this.get(hash_key(key)))
+
+
+@method("Hash", "to_set")
+def _to_set(execution: Execution, this: _Hash, args: Args, block: Proc | None) -> Any:
+    return call_method(execution, pairs(this), "to_set", [], None)
+
+
+@method("Hash", "<=")
+def _is_subset(execution: Execution, this: _Hash, args: Args, block: Proc | None) -> bool:
+    return all(key in args[0] and equal(value, args[0][key]) for key, value in this.items())
+
+
+@method("Hash", ">=")
+def _is_superset(execution: Execution, this: _Hash, args: Args, block: Proc | None) -> bool:
+    return bool(_is_subset(execution, args[0], [this], None))
+
+
+@method("Hash", "rehash", "compare_by_identity")
+def _itself(execution: Execution, this: _Hash, args: Args, block: Proc | None) -> _Hash:
+    return this
+
+
+def _declare_changing() -> None:
+    """Declare `select!` and the like, which change the hash in place; some return nil if nothing changes."""
+    for name in ("select", "filter", "compact", "transform_values", "transform_keys", "slice", "except"):
+        method_ = METHODS["Hash"][name]
+
+        def change(
+            execution: Execution, this: _Hash, args: Args, block: Proc | None, method_: Any = method_, name: str = name
+        ) -> Any:
+            now = method_(execution, this, args, block)
+            is_same = len(now) == len(this)
+            this.clear()
+            this.update(now)
+            return None if is_same and name in ("select", "filter", "compact") else this
+
+        METHODS["Hash"][f"{name}!"] = change
+    METHODS["Hash"]["keep_if"] = lambda execution, this, args, block: (
+        METHODS["Hash"]["select!"](execution, this, args, block) or this
+    )
+
+
+_declare_changing()

@@ -5,7 +5,8 @@ from typing import Any
 
 from precast.lang.ruby.execution import Execution
 from precast.lang.ruby.methods.dispatch import method, to_str
-from precast.lang.ruby.values import Proc, class_name
+from precast.lang.ruby.objects import Proc
+from precast.lang.ruby.values import class_name
 
 _Number = int | float
 
@@ -231,3 +232,121 @@ def integer(value: Any, base: int = 10) -> int:
             break
         digits += char
     return sign * int(digits, base) if digits else 0
+
+
+@method("Integer", "[]")
+def _bit(execution: Execution, this: int, args: list[Any], block: Proc | None) -> int:
+    return this >> int(args[0]) & 1
+
+
+@method("Integer", "^")
+def _exclusive(execution: Execution, this: int, args: list[Any], block: Proc | None) -> int:
+    return this ^ int(args[0])
+
+
+@method("Integer", "~")
+def _invert(execution: Execution, this: int, args: list[Any], block: Proc | None) -> int:
+    return ~this
+
+
+@method("Numeric", "+@")
+def _plus(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> _Number:
+    return this
+
+
+@method("Integer", "bit_length")
+def _bit_length(execution: Execution, this: int, args: list[Any], block: Proc | None) -> int:
+    return this.bit_length()
+
+
+@method("Integer", "digits")
+def _digits(execution: Execution, this: int, args: list[Any], block: Proc | None) -> list[int]:
+    base, rest, found = int(args[0]) if args else 10, this, list[int]()
+    if this < 0:
+        raise ValueError("out of domain")
+    while rest or not found:
+        rest, digit = divmod(rest, base)
+        found.append(digit)
+    return found
+
+
+@method("Integer", "lcm")
+def _lcm(execution: Execution, this: int, args: list[Any], block: Proc | None) -> int:
+    return math.lcm(this, int(args[0]))
+
+
+@method("Integer", "ord")
+def _ord(execution: Execution, this: int, args: list[Any], block: Proc | None) -> int:
+    return this
+
+
+@method("Integer", "size")
+def _size(execution: Execution, this: int, args: list[Any], block: Proc | None) -> int:
+    return 8
+
+
+@method("Numeric", "integer?")
+def _is_integer(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> bool:
+    return isinstance(this, int)
+
+
+@method("Numeric", "finite?")
+def _is_finite(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> bool:
+    return math.isfinite(this)
+
+
+@method("Numeric", "infinite?")
+def _is_infinite(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> int | None:
+    return (1 if this > 0 else -1) if math.isinf(this) else None
+
+
+@method("Float", "nan?")
+def _is_nan(execution: Execution, this: float, args: list[Any], block: Proc | None) -> bool:
+    return math.isnan(this)
+
+
+@method("Numeric", "magnitude")
+def _magnitude(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> _Number:
+    return abs(this)
+
+
+@method("Numeric", "nonzero?")
+def _nonzero(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> _Number | None:
+    return this or None
+
+
+@method("Float", "divmod")
+def _float_divmod(execution: Execution, this: float, args: list[Any], block: Proc | None) -> list[Any]:
+    quotient, rest = divmod(this, _other(args[0], this))
+    return [int(quotient), rest]
+
+
+@method("Numeric", "remainder")
+def _remainder(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> _Number:
+    other = _other(args[0], this)
+    return type(this)(math.fmod(this, other))
+
+
+@method("Numeric", "coerce")
+def _coerce(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> list[Any]:
+    return [args[0], this]
+
+
+@method("Integer", "anybits?")
+def _has_any_bits(execution: Execution, this: int, args: list[Any], block: Proc | None) -> bool:
+    return this & int(args[0]) != 0
+
+
+@method("Integer", "allbits?")
+def _has_all_bits(execution: Execution, this: int, args: list[Any], block: Proc | None) -> bool:
+    return this & int(args[0]) == int(args[0])
+
+
+@method("Float", "step")
+def _float_step(execution: Execution, this: float, args: list[Any], block: Proc | None) -> Any:
+    limit, by = float(args[0]), float(args[1]) if len(args) > 1 else 1.0
+    count = math.floor((limit - this) / by + 1e-9)
+    items = [this + at * by for at in range(count + 1)]
+    for item in items if block is not None else ():
+        execution.yield_to(block, item)
+    return items if block is None else this

@@ -5,7 +5,9 @@ from typing import Any
 from precast.lang.issues import erb as issues
 from precast.lang.ruby.execution import Execution
 from precast.lang.ruby.methods.dispatch import kernel_function, method, plain_text
-from precast.lang.ruby.values import Proc, RubyScope, RubyScopeHash, Symbol
+from precast.lang.ruby.methods.enumerable import pairs
+from precast.lang.ruby.objects import Proc
+from precast.lang.ruby.values import SCOPE, RubyScope, RubyScopeHash, Symbol
 
 Args = list[Any]
 
@@ -23,7 +25,9 @@ def _exists(execution: Execution, this: RubyScope, args: Args, block: Proc | Non
 @method("Scope", "call_function")
 def _call_function(execution: Execution, this: RubyScope, args: Args, block: Proc | None) -> Any:
     given = args[1] if len(args) > 1 else []
-    return execution.call_function(plain_text(execution, args[0]), given if isinstance(given, list) else [given], block)
+    # Ruby's `*args` makes pairs of a hash.
+    spread = pairs(given) if isinstance(given, dict) else given if isinstance(given, list) else [given]
+    return execution.call_function(plain_text(execution, args[0]), spread, block)
 
 
 @method("Scope", "setvar")
@@ -64,7 +68,14 @@ def _refuse_internals(execution: Execution, this: RubyScope, args: Args, block: 
 
 @kernel_function("has_variable?")
 def _has_variable(execution: Execution, args: Args, block: Proc | None) -> bool:
-    return execution.host.has_variable(execution.scope, plain_text(execution, args[0]))
+    """Return whether a variable is set to a value; one that is undef counts as missing."""
+    name = plain_text(execution, args[0])
+    return execution.host.has_variable(execution.scope, name) and execution.look_up(name) is not None
+
+
+@kernel_function("scope")
+def _scope(execution: Execution, args: Args, block: Proc | None) -> RubyScope:
+    return SCOPE
 
 
 @kernel_function("instance_variables")

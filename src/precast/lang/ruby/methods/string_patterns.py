@@ -3,10 +3,12 @@
 import re
 from typing import Any
 
-from precast.lang.ruby.execution import Execution, no_method_error
+from precast.lang.ruby.execution import Execution
 from precast.lang.ruby.methods.dispatch import method, plain_text, to_str
 from precast.lang.ruby.methods.objects import as_pattern
-from precast.lang.ruby.values import Proc, Symbol
+from precast.lang.ruby.objects import Proc
+from precast.lang.ruby.values import Pattern
+from precast.lang.values.regexps import compile_regexp
 
 
 @method("String", "split")
@@ -55,6 +57,7 @@ def _replace(execution: Execution, this: str, args: list[Any], block: Proc | Non
             return plain_text(execution, execution.yield_to(block, match[0]))
 
         return str(pattern.sub(by_block, this, count))
+    execution.match = pattern.search(this)
     if isinstance(args[1], dict):
         table = args[1]
         return str(pattern.sub(lambda match: plain_text(execution, table.get(match[0])), this, count))
@@ -76,23 +79,32 @@ def _expand_groups(match: "re.Match[str]", replacement: str) -> str:
 
 @method("String", "match")
 def _match(execution: Execution, this: str, args: list[Any], block: Proc | None) -> Any:
-    execution.match = as_pattern(args[0]).compiled.search(this)
+    execution.match = _pattern_of(args[0]).compiled.search(this, int(args[1]) if len(args) > 1 else 0)
+    if block is not None and execution.match is not None:
+        return execution.yield_to(block, execution.match)
     return execution.match
 
 
 @method("String", "match?")
 def _is_match(execution: Execution, this: str, args: list[Any], block: Proc | None) -> bool:
-    return as_pattern(args[0]).compiled.search(this) is not None
+    return _pattern_of(args[0]).compiled.search(this) is not None
+
+
+def _pattern_of(value: Any) -> Pattern:
+    """Return the pattern to match: a text is the source of one."""
+    return value if isinstance(value, Pattern) else Pattern(to_str(value), compile_regexp(to_str(value)))
 
 
 @method("String", "scan")
 def _scan(execution: Execution, this: str, args: list[Any], block: Proc | None) -> Any:
-    matches: list[Any] = [
-        list(match.groups()) if match.re.groups else match[0] for match in as_pattern(args[0]).compiled.finditer(this)
-    ]
+    found = list(as_pattern(args[0]).compiled.finditer(this))
+    matches: list[Any] = [list(match.groups()) if match.re.groups else match[0] for match in found]
+    if found:
+        execution.match = found[-1]
     if block is None:
         return matches
-    for item in matches:
+    for match, item in zip(found, matches, strict=True):
+        execution.match = match
         execution.yield_to(block, item)
     return this
 
@@ -101,29 +113,3 @@ def _scan(execution: Execution, this: str, args: list[Any], block: Proc | None) 
 def _partition(execution: Execution, this: str, args: list[Any], block: Proc | None) -> list[str]:
     match = as_pattern(args[0]).compiled.search(this)
     return [this, "", ""] if match is None else [this[: match.start()], match[0], this[match.end() :]]
-
-
-# A match is an object of Python without a kind of its own here, so its methods are declared for Object.
-
-
-@method("Object", "captures")
-def _captures(execution: Execution, this: Any, args: list[Any], block: Proc | None) -> list[Any]:
-    return list(this.groups())
-
-
-@method("Object", "pre_match")
-def _before(execution: Execution, this: Any, args: list[Any], block: Proc | None) -> str:
-    return str(this.string[: this.start()])
-
-
-@method("Object", "post_match")
-def _after(execution: Execution, this: Any, args: list[Any], block: Proc | None) -> str:
-    return str(this.string[this.end() :])
-
-
-@method("Object", "[]")
-def _group(execution: Execution, this: Any, args: list[Any], block: Proc | None) -> Any:
-    if not isinstance(this, re.Match):
-        raise no_method_error(this, "[]")
-    group = args[0].name if isinstance(args[0], Symbol) else args[0]
-    return this[group] if not isinstance(group, int) or group <= len(this.groups()) else None

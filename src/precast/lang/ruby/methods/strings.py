@@ -8,8 +8,9 @@ from precast.lang.ruby.execution import Execution
 from precast.lang.ruby.methods.dispatch import METHODS, method, plain_text, to_str
 from precast.lang.ruby.methods.numbers import integer
 from precast.lang.ruby.methods.objects import as_pattern
+from precast.lang.ruby.objects import Proc
 from precast.lang.ruby.stdlib.sprintf import sprintf
-from precast.lang.ruby.values import Pattern, Proc, Range, Symbol, from_ruby, range_items, successor
+from precast.lang.ruby.values import Pattern, Range, Symbol, from_ruby, range_items, successor
 
 _FLOAT = re.compile(r"\s*[-+]?\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][-+]?\d+)?")
 _BLANKS = " \t\n\v\f\r\0"

@@ -4,12 +4,31 @@ from typing import Any
 
 from precast.lang.ruby.execution import Execution
 from precast.lang.ruby.methods.dispatch import METHODS, call_method, method
-from precast.lang.ruby.values import Proc, Symbol
+from precast.lang.ruby.objects import Proc
+from precast.lang.ruby.values import Symbol
 
 
 def _declare_for_symbols() -> None:
     """Declare the methods that a symbol shares with its name."""
-    for name in ("length", "size", "upcase", "downcase", "capitalize", "empty?", "start_with?", "end_with?", "[]"):
+    for name in (
+        "length",
+        "size",
+        "upcase",
+        "downcase",
+        "capitalize",
+        "empty?",
+        "start_with?",
+        "end_with?",
+        "[]",
+        "slice",
+        "swapcase",
+        "succ",
+        "next",
+        "match",
+        "match?",
+        "casecmp",
+        "casecmp?",
+    ):
         METHODS.setdefault("Symbol", {})[name] = _by_name(METHODS["String"][name])
 
 

@@ -3,14 +3,18 @@
 from precast.lang.ruby.syntax import nodes
 from precast.lang.ruby.syntax.grammar import ASSIGNMENTS, POWERS, Grammar
 from precast.lang.ruby.syntax.nodes import Node, Parameter
-from precast.lang.ruby.syntax.tokens import Token
+from precast.lang.ruby.syntax.tokens import KEYWORDS, Token
 
 # Tokens with which an argument of a call without parentheses may begin.
 _ARGUMENT_STARTS = frozenset(
     (
         *("string", "number", "symbol", "ivar", "global", "constant", "name", "words", "pattern", "label"),
-        *("nil", "true", "false", "self", "->", "not", "defined?", "!"),
+        *("nil", "true", "false", "self", "->", "not", "defined?", "!", "super", "yield", "case", "def"),
     )
+)
+# Operators that can be called like a method: `a.+(b)`.
+_OPERATORS = frozenset(
+    ("+", "-", "*", "/", "%", "==", "===", "<=>", "<", ">", "<=", ">=", "<<", "&", "|", "^", "=~", "!")
 )
 
 
@@ -28,7 +32,7 @@ class Calls(Grammar):
             # In `a ? b.c: d` the colon belongs to the condition.
             self.tokens.insert(self.at, Token(":", None, token.span))
             name = token.value
-        elif token.value is None and token.kind.isidentifier():
+        elif token.value is None and token.kind in KEYWORDS | _OPERATORS:
             name = token.kind
         else:
             self.at -= 1
@@ -41,31 +45,38 @@ class Calls(Grammar):
         if self.token.kind == "(" and not self.token.is_spaced:
             self.take()
             args = self.arguments(")")
-        elif self._begins_argument():
+        elif self.begins_argument():
             args = self.bare_arguments()
         if args and isinstance(args[-1], nodes.Call) and args[-1].name == "&@":
             passed, args = args[-1].args[0], args[:-1]
         return nodes.Call(token.span, receiver, name, args, self.block() or passed, is_safe)
 
-    def _begins_argument(self) -> bool:
+    def begins_argument(self) -> bool:
         """Return whether `foo x` is a call with an argument: a blank, then a token that begins a value and is no operator."""
         token, following = self.token, self.tokens[min(self.at + 1, len(self.tokens) - 1)]
         if not token.is_spaced:  # `include?name` needs no blank
             before = self.tokens[self.at - 1]
             return before.kind == "name" and before.value[-1] in "?!" and token.kind in ("name", "ivar", "string")
-        if token.kind in ("[", "-", "*", "&", "::", ":"):
-            return token.kind in ("[", "-", "*") and not following.is_spaced and following.kind != "\n"
+        if token.kind in ("[", "-", "*", "&", "::", ":", "**", "("):
+            if token.kind == "(":
+                return True
+            return token.kind in ("[", "-", "*", "&", "::", "**") and not following.is_spaced and following.kind != "\n"
         return token.kind in _ARGUMENT_STARTS
 
     def bare_arguments(self) -> tuple[Node, ...]:
+        """Parse arguments without parentheses: a `do` after them belongs to the call itself, not to the last argument."""
+        takes_do, self.takes_do = self.takes_do, False
+        may_list, self.may_list = self.may_list, False
         items = [self.argument()]
         while self.accept(","):
             self.skip_lines()
             items.append(self.argument())
+        self.takes_do, self.may_list = takes_do, may_list
         return _with_hash(items)
 
     def arguments(self, closing: str) -> tuple[Node, ...]:
         takes_do, self.takes_do = self.takes_do, True
+        may_list, self.may_list = self.may_list, False
         items: list[Node | tuple[Node, Node]] = []
         self.skip_lines()
         while self.token.kind != closing:
@@ -75,7 +86,7 @@ class Calls(Grammar):
                 break
             self.skip_lines()
         self.expect(closing)
-        self.takes_do = takes_do
+        self.takes_do, self.may_list = takes_do, may_list
         return _with_hash(items)
 
     def argument(self) -> "Node | tuple[Node, Node]":
@@ -84,14 +95,20 @@ class Calls(Grammar):
             self.take()
             return nodes.Splat(token.span, self.operation(0))
         if token.kind == "**":
-            self.refuse("**")
+            self.take()
+            value = self.operation(0)
+            return nodes.Splat(token.span, value), value
         if token.kind == "&":
             self.take()
-            return nodes.Call(token.span, None, "&@", (self.operation(0),))
+            value = self.operation(0) if self.token.kind != ")" else nodes.Name(token.span, "&")
+            return nodes.Call(token.span, None, "&@", (value,))
         if token.kind == "label":
             self.take()
             self.skip_lines()
-            return self.string_or(token, "symbol"), self.expression_argument()
+            key = self.string_or(token, "symbol")
+            if self.token.kind in (",", ")", "}"):  # `{a:, b:}` takes the values of the names
+                return key, nodes.Name(token.span, str(token.value))
+            return key, self.expression_argument()
         value = self.expression_argument()
         if self.token.kind == "=>":
             self.take()
@@ -114,36 +131,68 @@ class Calls(Grammar):
         else:
             return None
         self.take()
-        takes_do, self.takes_do = self.takes_do, True
         known = set(self.locals)
+        if closing == "}" or self.token.kind in ("|", "||") or self.tokens[self.at + 1].kind == "|":
+            self.skip_lines()
         parameters = self.parameters("|") if self.accept("|") else ()
         if self.token.kind == "||":
             self.take()
-        body = self.statements()
-        self.expect(closing)
-        self.takes_do, self.locals = takes_do, known
+        body = self.body_with_rescue(token, closing)
+        self.locals = known
         return nodes.Block(token.span, parameters, body)
 
     def parameters(self, closing: str) -> tuple[Parameter, ...]:
+        parameters = self.bare_parameters((closing,))
+        self.expect(closing)
+        return parameters
+
+    def bare_parameters(self, ends: tuple[str, ...]) -> tuple[Parameter, ...]:
+        """Parse parameters up to a token that ends them."""
         parameters: list[Parameter] = []
-        while self.token.kind != closing:
-            if self.accept("("):
-                parameters.append(Parameter(inner=self.parameters(")")))
-            else:
-                is_rest = self.accept("*")
-                token = self.take()
-                if token.kind == "label":
-                    self.refuse("named parameters")
-                if token.kind != "name":
-                    self.at -= 1
-                    self.fail("expected a parameter")
-                self.locals.add(token.value)
-                default = self.operation(POWERS["|"]) if self.accept("=") else None
-                parameters.append(Parameter(token.value, default=default, is_rest=is_rest))
+        self.skip_lines() if ends != ("\n",) else None
+        while self.token.kind not in ends:
+            parameters.append(self._parameter())
+            if "\n" not in ends:
+                self.accept_lines(ends)
             if not self.accept(","):
                 break
-        self.expect(closing)
+            self.skip_lines()
+        if self.token.kind == "\n" and "|" in ends:  # `|a; b|`: names that are local to the block
+            self.take()
+            while self.token.kind == "name":
+                self.locals.add(str(self.take().value))
+                self.accept(",")
         return tuple(parameters)
+
+    def accept_lines(self, ends: tuple[str, ...]) -> None:
+        """Skip line ends before a comma or the end of the parameters; a semicolon begins the local names of a block."""
+        at = self.at
+        while self.tokens[at].kind == "\n":
+            at += 1
+        if self.tokens[at].kind in ends or self.tokens[at].kind == ",":
+            self.at = at
+
+    def _parameter(self) -> Parameter:
+        if self.accept("("):
+            return Parameter(inner=self.parameters(")"))
+        sign = self.token.kind
+        if sign in ("*", "**", "&", "..."):
+            self.take()
+            if sign == "...":
+                self.refuse("...")
+            name = str(self.take().value) if self.token.kind == "name" else sign
+            self.locals.add(name)
+            return Parameter(name, is_rest=sign == "*", is_key_rest=sign == "**", is_block=sign == "&")
+        token = self.take()
+        if token.kind not in ("name", "label"):
+            self.at -= 1
+            self.fail("expected a parameter")
+        self.locals.add(token.value)
+        if token.kind == "label":
+            has_default = self.token.kind not in (",", ")", "|", "\n", "{", "do")
+            return Parameter(token.value, default=self.operation(POWERS["|"]) if has_default else None, is_key=True)
+        default = self.operation(POWERS["|"]) if self.accept("=") else None
+        return Parameter(token.value, default=default)
 
 
 def _with_hash(items: "list[Node | tuple[Node, Node]]") -> tuple[Node, ...]:

@@ -24,7 +24,8 @@ class Grammar(TokenReader, ABC):
     def __init__(self, source: Source, tokens: list[Token]) -> None:
         super().__init__(source, tokens)
         self.locals: set[str] = set()
-        self.takes_do = True
+        self.takes_do = True  # whether a `do` here belongs to the call that is parsed
+        self.may_list = True  # whether `a = b, c` is an array here, and not one of several arguments
 
     @abstractmethod
     def statements(self) -> Node:
@@ -49,6 +50,26 @@ class Grammar(TokenReader, ABC):
     @abstractmethod
     def operation(self, power: int) -> Node:
         """Parse an operation whose operators bind stronger than this."""
+
+    @abstractmethod
+    def expression_argument(self) -> Node:
+        """Parse an argument: an operation or an assignment."""
+
+    @abstractmethod
+    def begins_argument(self) -> bool:
+        """Return whether an argument without parentheses begins here."""
+
+    @abstractmethod
+    def bare_arguments(self) -> tuple[Node, ...]:
+        """Parse arguments without parentheses."""
+
+    @abstractmethod
+    def bare_parameters(self, ends: tuple[str, ...]) -> tuple[Parameter, ...]:
+        """Parse parameters up to a token that ends them."""
+
+    @abstractmethod
+    def body_with_rescue(self, token: Token, closing: str = "end") -> Node:
+        """Parse a body up to its end, with its `rescue`, `else` and `ensure` if it has them."""
 
     @abstractmethod
     def primary(self) -> Node:

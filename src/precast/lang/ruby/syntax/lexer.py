@@ -5,10 +5,10 @@ a list of words, whether a line end ends a statement.
 """
 
 import re
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from precast.base.spans import Source, Span
-from precast.lang.issues import erb as issues
+from precast.lang.ruby.syntax.heredocs import Heredocs
 from precast.lang.ruby.syntax.tokens import END, KEYWORDS, Interpolated, Token
 
 # Tokens that end a value, so that an operator follows and no value.
@@ -19,7 +19,7 @@ _VALUE_ENDS: Final = frozenset((
 # Tokens after which a statement continues on the next line.
 _CONTINUES: Final = frozenset((
     "+", "-", "*", "/", "%", "=", "==", "!=", "<", ">", "<=", ">=", "&&", "||", "and", "or", "not", ",", ".", "&.",
-    "?", ":", "=>", "<<", "=~", "!~", "+=", "||=", "<=>", "::", "!",
+    "?", ":", "=>", "<<", "=~", "!~", "+=", "||=", "<=>", "::", "!", "-=", "*=", "/=", "&&=", "<<=", "**", "===", "&", "^", "..",
 ))  # fmt: skip
 _BLANK: Final = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
 _COMMENT: Final = re.compile(r"#[^\n]*")
@@ -27,8 +27,10 @@ _NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F_]+|0[bB][01_]+|\d[\d_]*(?:\.\d[\d_
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _VARIABLE: Final = re.compile(r"@@?[A-Za-z_]\w*|\$(?:[A-Za-z_]\w*|\d+|[~&!@;,/\\.<>_0*$?:\"])")
 _SYMBOL: Final = re.compile(
-    r":(?:@{0,2}[A-Za-z_]\w*(?:[?!]|=(?![>=~]))?(?![\w]))|:(?:\[\]=?|<=>|[=!]=|=~|\+|-|\*|/|<<)"
+    r":(?:@{0,2}[A-Za-z_]\w*(?:[?!](?!=)|=(?![>=~]))?(?![\w]))"
+    r"|:(?:\[\]=?|<=>|===?|=~|![=~]?|\*\*|[+\-]@|<<|>>|<=|>=|[-+*/%<>&|^~])"
 )
+_CHARACTER: Final = re.compile(r"\?(?:\\(?:u[0-9a-fA-F]{4}|.)|[^\s\\])(?!\w)")
 _OPERATOR: Final = re.compile(
     r"\*\*=|<=>|===|\.\.\.|<<=|>>=|&&=|\|\|=|\*\*|==|!=|=~|!~|<=|>=|&&|\|\||<<|>>|\+=|-=|\*=|/=|%=|\|=|&=|=>|->|::|\.\.|&\.|"
     r"[-+*/%=<>!&|^~?:,.;(){}\[\]]"
@@ -42,7 +44,7 @@ _ESCAPES: Final = {
 }  # fmt: skip
 
 
-class CodeLexer:
+class CodeLexer(Heredocs):
     """Lexes one piece of code, which begins at an offset of its source."""
 
     def __init__(self, source: Source, text: str, at: int) -> None:
@@ -50,10 +52,9 @@ class CodeLexer:
         self.at = 0
         self.depth = 0
         self.tokens: list[Token] = []
-
-    def fail(self, problem: str, hint: str = "rewrite the expression in a simpler form") -> NoReturn:
-        offset = self.base + min(self.at, len(self.text))
-        raise issues.NO_SYNTAX.error(self.source, Span(offset, offset + 1), problem=problem, hint=hint)
+        self.after_line: int | None = None
+        self._depths: list[int] = []
+        self.ends_in_comment = False  # whether a comment reaches to the end of the text
 
     def run(self) -> list[Token]:
         while True:
@@ -62,6 +63,7 @@ class CodeLexer:
                 self.at = blank.end()
             if (comment := _COMMENT.match(self.text, self.at)) is not None:
                 self.at = comment.end()
+                self.ends_in_comment = self.at == len(self.text)
             if self.at >= len(self.text):
                 return self.tokens
             self._step(self.at > start)
@@ -70,15 +72,19 @@ class CodeLexer:
         text, at = self.text, self.at
         char = text[at]
         if char == "\n":
+            if self.after_line is not None:  # the heredocs of the line come before the next one
+                self.at, self.after_line = self.after_line - 1, None
             self.at += 1
             self._end_line()
+        elif char == "<" and (heredoc := self.find_heredoc(is_spaced)) is not None:
+            self.lex_heredoc(heredoc, is_spaced)
         elif char in "\"'`":
             self._quoted(is_spaced)
         elif (match := _NUMBER.match(text, at)) is not None:
             self._add("number", self._number(match[0]), match.end(), is_spaced)
         elif (match := _VARIABLE.match(text, at)) is not None:
             kind = "ivar" if char == "@" else "global"
-            self._add(kind, match[0].lstrip("@$"), match.end(), is_spaced)
+            self._add(kind, match[0][1:], match.end(), is_spaced)  # `@@name` is `@name` here
         elif char == ":" and text[at + 1 : at + 2] == '"' and self._may_be_symbol():
             self.at += 1
             self._quoted(is_spaced, "symbol")
@@ -91,7 +97,21 @@ class CodeLexer:
             self._add("symbol", match[0][1:], match.end(), is_spaced)
         elif _NAME.match(text, at) is not None:
             self._name(is_spaced)
-        elif char == "%" and self._is_value_next(is_spaced) and re.match(r"%[wWqQiIr]?[\(\[\{<|!/]", text[at:]):
+        else:
+            self._sign(is_spaced)
+
+    def _sign(self, is_spaced: bool) -> None:
+        """Lex what begins with a sign: a character, a list of words, a pattern or an operator."""
+        text, at = self.text, self.at
+        char = text[at]
+        if char == "?" and (match := self._character(is_spaced)) is not None:
+            self._add(
+                "string",
+                self._escape(at, "", True, False)[0] if match[0][1] == "\\" else match[0][1],
+                match.end(),
+                is_spaced,
+            )
+        elif char == "%" and self._is_value_next(is_spaced) and re.match(r"%[wWqQiIrsx]?[\(\[\{<|!/]", text[at:]):
             self._percent(is_spaced)
         elif char == "/" and self._is_value_next(is_spaced):
             self._pattern("/", at + 1, is_spaced)
@@ -128,6 +148,13 @@ class CodeLexer:
             following = self.text[self.at + 1 : self.at + 2]
             return is_spaced and not following.isspace() and following != "="
         return True
+
+    def _character(self, is_spaced: bool) -> "re.Match[str] | None":
+        """Return the match of a literal such as `?a`; after a name, `?` belongs to a condition."""
+        if not self.tokens or self.tokens[-1].kind == "name" or not self._is_value_next(is_spaced):
+            return None
+        match = _CHARACTER.match(self.text, self.at)
+        return match if match is None or match[0][1] != "\\" else re.compile(r"\?\\.").match(self.text, self.at)
 
     def _may_be_symbol(self) -> bool:
         # In `a ? b :c` the colon belongs to the condition.
@@ -174,18 +201,17 @@ class CodeLexer:
             self.fail(f"{self.text[self.at]!r} is not a valid token")
         kind = match[0]
         if kind in ("(", "[", "{"):
-            # Line ends count inside braces, since a block holds statements.
-            self.depth += kind != "{"
-        elif kind in (")", "]"):
-            self.depth = max(0, self.depth - 1)
+            # Line ends count inside braces, since a block holds statements, also where the braces are inside parentheses.
+            self._depths.append(self.depth)
+            self.depth = 0 if kind == "{" else self.depth + 1
+        elif kind in (")", "]", "}") and self._depths:
+            self.depth = self._depths.pop()
         self._add("\n" if kind == ";" else kind, None, match.end(), is_spaced)
 
     def _quoted(self, is_spaced: bool, kind: str = "string") -> None:
         quote = self.text[self.at]
         if quote == "`":
-            raise issues.NOT_IN_SUBSET.error(
-                self.source, Span(self.base + self.at, self.base + self.at + 1), construct="commands in backquotes"
-            )
+            self.refuse_command()
         start = self.at
         pieces, end = self._string(self.at + 1, quote, quote == '"')
         if (
@@ -209,10 +235,13 @@ class CodeLexer:
             return
         opening = self.text[at]
         closing = _BRACKETS.get(opening, opening)
-        pieces, end = self._string(at + 1, closing, kind not in "qwi", opening if closing != opening else "")
-        if kind in "wWiI":
-            words = str(_plain(pieces)).split()
-            self._add("words", (words, kind in "iI"), end, is_spaced)
+        if kind == "x":
+            self.refuse_command()
+        pieces, end = self._string(at + 1, closing, kind not in "qwis", opening if closing != opening else "")
+        if kind == "s":
+            self._add("symbol", _plain(pieces), end, is_spaced)
+        elif kind in "wWiI":
+            self._add("words", (_words(pieces), kind in "iI"), end, is_spaced)
         else:
             self._add("string", _plain(pieces), end, is_spaced)
 
@@ -264,7 +293,7 @@ class CodeLexer:
             return [], at + 1
         span = Span(self.base + at, self.base + match.end())
         kind = "ivar" if match[1][0] == "@" else "global"
-        return [Token(kind, match[1].lstrip("@$"), span), Token(END, None, span)], match.end()
+        return [Token(kind, match[1][1:], span), Token(END, None, span)], match.end()
 
     def _code(self, at: int) -> tuple[list[Token], int]:
         """Return the tokens of `#{…}` and the offset after it."""
@@ -297,6 +326,21 @@ def _read_number(text: str) -> int | float:
     if any(mark in text for mark in ".eE"):
         return float(text)
     return int(text, 8) if len(text) > 1 and text[0] == "0" else int(text)
+
+
+def _words(pieces: list[Any]) -> list[Any]:
+    """Return the words between blanks; a word may have code in it, whose value is never split."""
+    words: list[list[Any]] = [[]]
+    for piece in pieces:
+        if not isinstance(piece, str):
+            words[-1].append(piece)
+            continue
+        for at, part in enumerate(re.split(r"\s+", piece)):
+            if at:
+                words.append([])
+            if part:
+                words[-1].append(part)
+    return [word[0] if len(word) == 1 and isinstance(word[0], str) else Interpolated(word) for word in words if word]
 
 
 def _plain(pieces: list[Any]) -> Any:

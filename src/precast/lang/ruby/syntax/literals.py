@@ -24,12 +24,13 @@ class Literals(Grammar):
                 return self._pattern(token)
             case "words":
                 words, is_symbols = token.value
-                items = [Symbol(word) if is_symbols else word for word in words]
-                return nodes.ArrayLiteral(token.span, tuple(nodes.Literal(token.span, item) for item in items))
+                return nodes.ArrayLiteral(token.span, tuple(self._word(token, word, is_symbols) for word in words))
             case "ivar":
                 return nodes.Ivar(token.span, token.value)
             case "global":
                 return nodes.Global(token.span, token.value)
+            case "self":
+                return nodes.Self(token.span)
             case _:
                 return None
 
@@ -44,6 +45,9 @@ class Literals(Grammar):
         if isinstance(token.value, Interpolated):
             return nodes.Interpolation(token.span, kind, self._pieces(token, token.value))
         return nodes.Literal(token.span, Symbol(token.value) if kind == "symbol" else token.value)
+
+    def _word(self, token: Token, word: "str | Interpolated", is_symbol: bool) -> Node:
+        return self.string_or(token._replace(value=word), "symbol" if is_symbol else "string")
 
     def _pattern(self, token: Token) -> Node:
         text, flags = token.value

@@ -73,13 +73,23 @@ class Splat(Node, frozen=True):
     value: Node
 
 
+class Self(Node, frozen=True):
+    """`self`."""
+
+
 class Parameter(msgspec.Struct, frozen=True):
-    """A parameter of a block or method: a name, or several names in parentheses; it may have a default or take the rest."""
+    """A parameter of a block or method: a name, or several names in parentheses.
+
+    It may have a default, take the rest (`*`), be named (`name:`), take all further named ones (`**`), or be the block (`&`).
+    """
 
     name: str = ""
     inner: "tuple[Parameter, ...]" = ()
     default: Node | None = None
     is_rest: bool = False
+    is_key: bool = False
+    is_key_rest: bool = False
+    is_block: bool = False
 
 
 class Block(Node, frozen=True):
@@ -87,14 +97,35 @@ class Block(Node, frozen=True):
 
     parameters: tuple[Parameter, ...]
     body: Node
+    is_lambda: bool = False  # `return` ends it
 
 
 class MethodDefinition(Node, frozen=True):
-    """`def name(a) … end`: defines a method until the run ends."""
+    """`def name(a) … end`, or `def self.name`: defines a method until the run ends."""
 
     name: str
     parameters: tuple[Parameter, ...]
     body: Node
+    is_of_self: bool = False
+
+
+class ClassDefinition(Node, frozen=True):
+    """`class Name < Parent … end`, `module Name … end`, or `class << self … end`, whose name is empty."""
+
+    name: str
+    parent: Node | None
+    body: Node
+    is_module: bool = False
+
+
+class Yield(Node, frozen=True):
+    args: tuple[Node, ...]
+
+
+class Super(Node, frozen=True):
+    """`super(…)`; without parentheses, which is None here, it passes the arguments of the method on."""
+
+    args: tuple[Node, ...] | None
 
 
 class Call(Node, frozen=True):
@@ -133,6 +164,7 @@ class While(Node, frozen=True):
     condition: Node
     body: Node
     is_until: bool
+    is_after: bool = False  # `begin … end while`, whose body runs once in any case
 
 
 class For(Node, frozen=True):
@@ -153,11 +185,17 @@ class Case(Node, frozen=True):
 
 
 class Assign(Node, frozen=True):
-    """An assignment to a Name, an Ivar or a Call of `[]`. `operator` is set for `+=` and the like."""
+    """An assignment to a Name, an Ivar, a Global, a Const, an element or an attribute. `operator` is set for `+=` and the like."""
 
     target: Node
     value: Node
     operator: str = ""
+
+
+class Targets(Node, frozen=True):
+    """Targets in parentheses inside of others: `a, (b, c) = …`."""
+
+    targets: tuple[Node, ...]
 
 
 class AssignMany(Node, frozen=True):
@@ -166,18 +204,27 @@ class AssignMany(Node, frozen=True):
 
 
 class Jump(Node, frozen=True):
-    """`next`, `break` or `return`."""
+    """`next`, `break`, `return` or `retry`."""
 
     kind: str
     value: Node | None
 
 
-class Rescue(Node, frozen=True):
-    """`begin … rescue … end`; `name` is the variable that gets the error."""
+class Rescue(msgspec.Struct, frozen=True):
+    """`rescue A, B => target`: without classes it catches every StandardError."""
+
+    classes: tuple[Node, ...]
+    target: Node | None
+    body: Node
+
+
+class Begin(Node, frozen=True):
+    """`begin … rescue … else … ensure … end`."""
 
     body: Node
-    handler: Node
-    name: str = ""
+    rescues: tuple[Rescue, ...]
+    otherwise: Node | None = None
+    ensure: Node | None = None
 
 
 class Sequence(Node, frozen=True):

@@ -34,15 +34,17 @@ class Parser(Operators, Calls, Literals, Structures):
         return nodes.Sequence(start, tuple(statements))
 
     def statement(self) -> Node:
+        is_block = self.token.kind == "begin"
         node = self.expression_statement()
         while self.token.kind in ("if", "unless", "while", "until", "rescue"):
             word = self.take()
             if word.kind == "rescue":
-                node = nodes.Rescue(word.span, node, self.expression_statement())
+                handler = nodes.Rescue((), None, self.expression_statement())
+                node = nodes.Begin(word.span, node, (handler,))
                 continue
             condition = self.expression_statement()
             if word.kind in ("while", "until"):
-                node = nodes.While(word.span, condition, node, word.kind == "until")
+                node = nodes.While(word.span, condition, node, word.kind == "until", is_after=is_block)
             else:
                 node = nodes.If(
                     word.span, condition if word.kind == "if" else nodes.Not(word.span, condition), node, None
@@ -106,9 +108,10 @@ class Parser(Operators, Calls, Literals, Structures):
             return nodes.Name(token.span, name)
         if name in ("lambda", "proc"):
             block = self.block()
-            if block is None:
+            if isinstance(block, nodes.Block):
+                return nodes.Block(token.span, block.parameters, block.body, is_lambda=name == "lambda")
+            if name == "proc" or self.token.kind != "(":
                 self.fail(f"{name} needs a block")
-            return block
         call = self.call(token, None, name)
         assert isinstance(call, nodes.Call)
         return call if call.args or call.block is not None else nodes.Name(token.span, name)

@@ -57,8 +57,14 @@ class RecordedHost:
     def variable_names(self, scope: Any) -> list[str]:
         return list(self._variables)
 
-    def replace_variable(self, scope: Any, name: str, before: Any, now: Any) -> None:
-        """Ignore the change: nothing else reads the variable here."""
+    def replace_value(self, scope: Any, before: Any, now: Any) -> None:
+        """Ignore the change: nothing else reads the value here."""
+
+    def call_legacy_function(self, scope: Any, name: str, args: Any, block: Any = None) -> Any:
+        return self.call_function(scope, name, args, block)
+
+    def template_methods(self) -> dict[str, Any]:
+        return {}
 
     def template_variables(self, scope: Any) -> dict[str, Any]:
         return self._template_variables

@@ -17,7 +17,6 @@ from precast.cli.console.parser import declare_exits
 from precast.lang.compiler.environment import with_environment
 from precast.lang.file_trees import FileStore
 from precast.lang.functions import library, registry
-from precast.lang.functions.modules import library as native
 from precast.lang.inputs import ABSENT, Inputs
 from precast.lang.module_metadata import FILE, Metadata, read_metadata, unmet_dependencies
 from precast.lang.node_answers import NodeAnswers, NodeData
@@ -160,12 +159,22 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _missing_functions(path: str, files: FileStore) -> Iterator[str]:
-    """The Ruby functions of a module that Precast does not have. A function with the name of a keyword cannot be called."""
+    """The Ruby functions of a module that cannot run, with the place. A function with the name of a keyword cannot be called."""
+    # The Ruby subset is imported late: the other commands of the group do not need it.
+    from precast.lang.functions.ruby.checking import check_function
+    from precast.lang.functions.ruby.selection import RubyFile
+
     library.load()
     for folder in ("lib/puppet/functions", "lib/puppet/parser/functions"):
         for name in _ruby_files(f"{path}/{folder}", "", files):
-            if registry.find(name) is None and native.find(name) is None and name not in KEYWORDS:
-                yield f"Precast has no equivalent of its Ruby function {name}"
+            file_path = f"{path}/{folder}/{name.replace('::', '/')}.rb"
+            digest = files.digest(file_path)
+            if registry.find(name) is not None or name in KEYWORDS or digest is ABSENT:
+                continue
+            text = files.content(digest).decode("utf-8", "replace")
+            status = check_function(RubyFile(name.lower(), file_path, digest, text))
+            for finding in status.findings[:1]:
+                yield f"the function {name} cannot run: {finding.path}:{finding.line}: {finding.reason}"
 
 
 def _ruby_files(directory: str, prefix: str, files: FileStore) -> Iterator[str]:

@@ -21,11 +21,9 @@ from precast.lang.compiler.types.known_types import KnownTypes, is_metaparameter
 from precast.lang.compiler.types.type_names import TypeNames
 from precast.lang.evaluator.calls import call_by_name
 from precast.lang.functions import registry
-from precast.lang.functions.modules import library as native_functions
 from precast.lang.functions.registry import Function
 from precast.lang.inputs import ABSENT, Constant, Inputs
 from precast.lang.issues import compiler as issues
-from precast.lang.issues import functions as function_issues
 from precast.lang.scope import MISSING, Frame, Scope, new_frame
 from precast.lang.settings import LogLine, Settings
 from precast.lang.values.base import Hash, Unknown
@@ -34,6 +32,7 @@ from precast.lang.values.times import Timestamp, from_seconds
 from precast.lang.values.unknowns import STRINGS, DeferredCall, Hole, UnknownText, has_unknown, replace
 
 if TYPE_CHECKING:
+    from precast.lang.functions.ruby.calls import RubyFunction
     from precast.lang.hiera.lookups import Lookups
 
 # These variables are known in every scope; they are undef if nothing set them.
@@ -56,7 +55,7 @@ class Compilation:
         self.place: tuple[Source | None, Span | None] = (None, None)
         self.has_unknowns = False
         self.types: dict[Any, Any] = {}
-        self._native_functions: dict[str, Function] = {}
+        self._native_functions: dict[str, Function | RubyFunction] = {}
         self.main = Resource("class", "main", None)
         self._node = NodeVariables(inputs, settings)
         self._warned: set[str] = set()
@@ -276,7 +275,7 @@ class Compilation:
             return function.call(scope, args, block)
         native = self._native_functions.get(name)
         if native is None:
-            native = self._native_functions[name] = self._native_function(name)
+            native = self._native_functions[name] = self._native_function(scope, name)
         if span is not None:
             self.place = (source, span)
         return native.call(self, scope, args, block, span)
@@ -285,22 +284,39 @@ class Compilation:
         is_loaded = registry.find(name) is not None or self.loader.function_named(name) is not None
         return is_loaded or self.loader.ruby_function(name) is not None
 
-    def _native_function(self, name: str) -> Function:
-        """Our own implementation of a function that some module on the module path has in Ruby."""
+    def _native_function(self, scope: Scope, name: str) -> "Function | RubyFunction":
+        """What runs for a function that some module on the module path has in Ruby."""
         path = self.loader.ruby_function(name)
         if path is None:
             known = [known_name for known_name, _ in registry.functions()] + list(self.loader.functions)
             raise issues.UNKNOWN_FUNCTION.error(name=name, guess=did_you_mean(name, known))
-        native = native_functions.find(name)
-        if native is None:
-            module = path.partition("/lib/puppet/")[0].rpartition("/")[2]
-            raise function_issues.RUBY_FUNCTION.error(name=name, module=module, path=path)
-        return native
+        return self._function_in(scope, name, path)
+
+    def _function_in(self, scope: Scope, name: str, path: str) -> "Function | RubyFunction":
+        digest, text = self.inputs.text(path) or ("", "")
+        # The Ruby subset is imported late: many manifests never need it.
+        from precast.lang.functions.ruby.selection import RubyFile, select
+
+        return select(self, scope, RubyFile(name, path, digest, text))
 
     def call_function(self, scope: Scope, name: str, args: Sequence[Any], block: Any = None) -> Any:
         if name.startswith("$"):  # a Deferred may name a variable; the arguments are then keys below its value
             return call_by_name(scope, "dig", (self.variable(scope, name[1:]), *args), None)
         return call_by_name(scope, name, tuple(args), block)
+
+    def call_legacy_function(self, scope: Scope, name: str, args: Sequence[Any], block: Any = None) -> Any:
+        """Call a function of the older kind that a module has in Ruby, even if it also has a newer one of this name."""
+        path = (
+            None
+            if registry.find(name) is not None
+            else self.loader.module_file(f"lib/puppet/parser/functions/{name}.rb")
+        )
+        if path is None or path == self.loader.ruby_function(name):
+            return self.call_function(scope, name, args, block)
+        key = f"legacy {name}"
+        if key not in self._native_functions:
+            self._native_functions[key] = self._function_in(scope, name, path)
+        return self._native_functions[key].call(self, scope, args, block, None)
 
     def indexed(self, scope: Scope, kind: datatypes.Type, keys: tuple[Any, ...]) -> Any:
         """Evaluate `Type[keys]`."""

@@ -238,8 +238,14 @@ REFUSED = Issue("LANG-470", Kind.INPUT, "{name}(): {reason}", "see `precast doc 
 RUBY_FUNCTION = Issue(
     "LANG-471",
     Kind.INPUT,
-    "The function '{name}' of module {module} is written in Ruby ({path}), and Precast has no implementation of its own",
-    "write the function in the Puppet language, as functions/NAME.pp of a module; `precast doc function` lists the functions of Precast",
+    "The function '{name}' of module {module} is written in Ruby that cannot run here ({path}): {reason}",
+    "write the function in the Puppet language, as functions/NAME.pp of a module; `precast env modules check` lists such functions",
+)
+OTHER_VERSION = Issue(
+    "LANG-474",
+    Kind.INPUT,
+    "{path} is another version of the function '{name}' than the one that Precast implements, and its Ruby cannot run here",
+    "compare the results, or write the function in the Puppet language",
 )
 NO_BCRYPT = Issue(
     "LANG-472",

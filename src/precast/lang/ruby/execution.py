@@ -1,5 +1,7 @@
 """The state of one run of Ruby code: its output, its variables, and its access to the compile around it."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from precast.lang.datatypes import Type, parse_type
@@ -25,6 +27,9 @@ class RubyHost(Protocol):
         """Return the names of all variables that have a value in the scope."""
 
     def call_function(self, scope: Any, name: str, args: Any, block: Any = None) -> Any: ...
+
+    def call_legacy_function(self, scope: Any, name: str, args: Any, block: Any = None) -> Any:
+        """Call a function of the older kind of a module, or as `call_function` if there is none of this name."""
 
     def concrete(self, value: Any, span: Any) -> Any: ...
 
@@ -116,6 +121,16 @@ class Execution:
     def has_ivar(self, name: str) -> bool:
         return name in self.ivars or self.read_ivar(name) is not None
 
+    @contextlib.contextmanager
+    def inside(self, scope: Any) -> Iterator[None]:
+        """Look up variables and call functions in another scope; None stays in the present one."""
+        before = self.scope
+        self.scope = before if scope is None else scope
+        try:
+            yield
+        finally:
+            self.scope = before
+
     def _shared(self, value: Any) -> Any:
         """Return a value of the manifest as Ruby sees it: one object for each, however many variables refer to it."""
         if not isinstance(value, tuple) and not hasattr(value, "items"):
@@ -144,10 +159,11 @@ class Execution:
 
     # Values
 
-    def call_function(self, name: str, args: list[Any], block: Proc | None) -> Any:
-        """Call a function of Puppet."""
+    def call_function(self, name: str, args: list[Any], block: Proc | None, *, is_legacy: bool = False) -> Any:
+        """Call a function of Puppet; with `is_legacy` one of the older kind, if a module has one of this name."""
         adapter = None if block is None else BlockAdapter(block)
-        value = self.host.call_function(self.scope, name, [from_ruby(arg) for arg in args], adapter)
+        call = self.host.call_legacy_function if is_legacy else self.host.call_function
+        value = call(self.scope, name, [from_ruby(arg) for arg in args], adapter)
         return to_ruby(self.host.concrete(value, None) if self.is_concrete else value)
 
     def resolve(self, value: Any) -> Any:

@@ -8,11 +8,18 @@ import re
 from typing import Any, NamedTuple
 
 from precast.lang.datatypes.base import Type
+from precast.lang.issues import erb as issues
 from precast.lang.ruby.objects import Constant, Proc, RubyClass, RubyObject
 from precast.lang.ruby.puppet_text import ruby_inspect, ruby_text
+from precast.lang.ruby.stdlib.successors import upto
 from precast.lang.values import base as values
 from precast.lang.values.base import DEFAULT, Hash, Unknown, escape_slashes
 from precast.lang.values.unknowns import has_unknown_text, join
+
+# Limits of one value. A larger one is taken for a mistake.
+MAX_LENGTH = 16 * 1024 * 1024
+MAX_ITEMS = 1_000_000
+MAX_STRINGS = 100_000  # of a range of strings
 
 
 class Symbol(NamedTuple):
@@ -62,9 +69,12 @@ class TemplateSelf:
 
 
 class RubyScope:
-    """The value of `scope` in a template."""
+    """The value of `scope` in a template, and of self in a function of the older kind; `scope` is None for the scope of the call."""
 
-    __slots__ = ()
+    __slots__ = ("scope",)
+
+    def __init__(self, scope: Any = None) -> None:
+        self.scope = scope
 
     def __str__(self) -> str:
         return "scope"
@@ -158,30 +168,14 @@ def range_items(span: Range) -> list[Any]:
     """Return the items of a range. Raises TypeError if Ruby could not iterate over it."""
     first, last = span.first, span.last
     if isinstance(first, int) and isinstance(last, int | float):
-        return list(range(first, int(last) + (not span.is_exclusive)))
+        numbers = range(first, int(last) + (not span.is_exclusive))
+        if len(numbers) > MAX_ITEMS:
+            raise issues.TOO_LARGE.error(limit=MAX_ITEMS)
+        return list(numbers)
     if isinstance(first, str) and isinstance(last, str):
-        texts = _string_range(first, last)
+        texts = upto(first, last, MAX_STRINGS)
         return texts[:-1] if span.is_exclusive and texts and texts[-1] == last else texts
     raise TypeError("can't iterate from that")
-
-
-def _string_range(first: str, last: str) -> list[str]:
-    texts = [first]
-    while texts[-1] != last and len(texts[-1]) <= len(last) and len(texts) < 100_000:
-        texts.append(successor(texts[-1]))
-    return texts if len(texts[-1]) <= len(last) else texts[:-1]
-
-
-def successor(text: str) -> str:
-    """Return Ruby's `succ` of a text of letters and digits; `stdlib.successors` also skips other characters."""
-    chars = list(text)
-    for at in range(len(chars) - 1, -1, -1):
-        char = chars[at]
-        if char not in "zZ9":
-            chars[at] = chr(ord(char) + 1)
-            return "".join(chars)
-        chars[at] = {"z": "a", "Z": "A", "9": "0"}[char]
-    return {"a": "a", "A": "A", "0": "1"}.get(chars[0], "") + "".join(chars)
 
 
 def to_s(value: Any) -> Any:
@@ -242,7 +236,11 @@ def inspect(value: Any) -> str:
 
 def join_pieces(pieces: list[Any]) -> Any:
     """Return the pieces as one text, which is unknown if a piece is."""
-    return join(pieces) if any(map(has_unknown_text, pieces)) else "".join(pieces)
+    if any(map(has_unknown_text, pieces)):
+        return join(pieces)
+    if sum(map(len, pieces)) > MAX_LENGTH:
+        raise issues.TOO_LARGE.error(limit=MAX_LENGTH)
+    return "".join(pieces)
 
 
 def equal(left: Any, right: Any) -> bool:

@@ -36,6 +36,9 @@ class Host:
     def replace_value(self, scope: Any, before: Any, now: Any) -> None:
         self.replaced.update((name, now) for name, value in self.variables.items() if value is before)
 
+    def call_legacy_function(self, scope: Any, name: str, args: Any, block: Any = None) -> Any:
+        return self.call_function(scope, name, args, block)
+
     def template_methods(self) -> dict[str, Any]:
         return {}
 

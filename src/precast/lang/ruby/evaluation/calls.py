@@ -280,6 +280,9 @@ def _open_singleton(frame: Frame, scope: LocalScope, body: Closure) -> Any:
 def _class_named(frame: Frame, node: nodes.ClassDefinition, parent: Any) -> RubyClass | Constant:
     """Return the class or module that a definition opens, which is new unless it exists. A built-in module stays what it is."""
     *path, name = node.name.split("::")
+    around = frame.this if isinstance(frame.this, Constant) and not frame.modules else None
+    if around is not None and frame.execution.is_builtin(f"{around.name}::{node.name}"):
+        return Constant(f"{around.name}::{node.name}")  # `module Parser` inside of `module Puppet`
     holder = find_constant(frame, "::".join(path)) if path else None
     known = _known_class(frame, holder, name)
     if known is not None:

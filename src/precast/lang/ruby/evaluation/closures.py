@@ -1,5 +1,6 @@
 """What all parts of the closure compiler share: the type of a closure, error positions, local variables, and lists of items."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final
@@ -18,7 +19,7 @@ Bind = Callable[[Frame, tuple[Any, ...], Any], None]
 
 # What a method raises for arguments that Ruby would refuse.
 CALL_ERRORS: Final = (
-    TypeError, ValueError, ZeroDivisionError, IndexError, KeyError, OverflowError, AttributeError, StopIteration,
+    TypeError, ValueError, ZeroDivisionError, IndexError, KeyError, OverflowError, AttributeError, StopIteration, re.error,
 )  # fmt: skip
 
 

@@ -166,9 +166,8 @@ def _is_a(execution: Execution, this: RubyURI, args: Args, block: Proc | None) -
 @of_class("URI", "encode_www_form_component")
 @of_class("CGI", "escape")
 def _escape(execution: Execution, this: Constant, args: Args, block: Proc | None) -> str:
-    return quote_plus(plain_text(execution, args[0]), safe="*" if this.name == "URI" else "~*").replace(
-        "~", "%7E" if this.name == "URI" else "~"
-    )
+    text = to_str(args[0]) if this.name == "CGI" else plain_text(execution, args[0])
+    return quote_plus(text, safe="*" if this.name == "URI" else "~*").replace("~", "%7E" if this.name == "URI" else "~")
 
 
 @of_class("URI", "decode_www_form_component")

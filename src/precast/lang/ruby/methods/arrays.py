@@ -3,12 +3,13 @@
 import itertools
 from typing import Any
 
+from precast.lang.issues import erb as issues
 from precast.lang.ruby.execution import Execution
-from precast.lang.ruby.methods.dispatch import METHODS, call_method, method, plain_text
+from precast.lang.ruby.methods.dispatch import METHODS, call_method, implicit_name, method, plain_text
 from precast.lang.ruby.methods.enumerable import contains, item_test, unique
 from precast.lang.ruby.methods.strings import slice_bounds
 from precast.lang.ruby.objects import Proc
-from precast.lang.ruby.values import Range, equal, hash_key, is_truthy, join_pieces, to_s
+from precast.lang.ruby.values import MAX_ITEMS, Range, equal, hash_key, is_truthy, join_pieces, to_s
 
 Args = list[Any]
 # Methods that also exist with `!`.
@@ -161,7 +162,9 @@ def _shift(execution: Execution, this: list[Any], args: Args, block: Proc | None
 @method("Array", "concat")
 def _concat(execution: Execution, this: list[Any], args: Args, block: Proc | None) -> list[Any]:
     for arg in args:
-        this.extend(arg)
+        if len(this) + len(arg) > MAX_ITEMS:
+            raise issues.TOO_LARGE.error(limit=MAX_ITEMS)
+        this.extend(list(arg))
     return this
 
 
@@ -186,7 +189,9 @@ def _clear(execution: Execution, this: list[Any], args: Args, block: Proc | None
 @method("Array", "+")
 def _add(execution: Execution, this: list[Any], args: Args, block: Proc | None) -> list[Any]:
     if not isinstance(args[0], list):
-        raise TypeError("no implicit conversion into Array")
+        raise TypeError(f"no implicit conversion of {implicit_name(args[0])} into Array")
+    if len(this) + len(args[0]) > MAX_ITEMS:
+        raise issues.TOO_LARGE.error(limit=MAX_ITEMS)
     return this + args[0]
 
 

@@ -198,6 +198,11 @@ def _fnmatch(execution: Execution, this: Constant, args: Args, block: Proc | Non
     return fnmatch.fnmatchcase(to_str(args[1]), to_str(args[0]))
 
 
+@method("Class", "const_defined?")
+def _const_defined(execution: Execution, this: Constant, args: Args, block: Proc | None) -> bool:
+    return execution.is_builtin(f"{this.name}::{plain_text(execution, args[0])}")
+
+
 @method("Class", "name", "to_s", "inspect")
 def _name(execution: Execution, this: Constant, args: Args, block: Proc | None) -> str:
     return this.name

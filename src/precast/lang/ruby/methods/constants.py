@@ -39,10 +39,13 @@ NAMES: Final = frozenset((
     "Class", "Struct", "Random", "Time", "Date", "DateTime", "File", "Dir", "IO", "ENV", "Encoding", "Encoding::UTF_8", "Encoding::BINARY",
     "Encoding::ASCII_8BIT", "Encoding::US_ASCII", "MatchData", "Bignum", "Errno", "Process", "Method", "Psych", "OpenSSL", "Digest",
     "Base64", "JSON", "YAML", "PSON", "URI", "IPAddr", "Set", "Shellwords", "SecureRandom", "Math", "ERB", "ERB::Util", "CGI", "Timeout",
-    "URI::HTTP", "URI::HTTPS", "URI::Generic", "Facter", "PuppetX", "Open3", "StringIO", "Logger", "GC", "ObjectSpace", "Marshal",
+    "URI::HTTP", "URI::HTTPS", "URI::Generic", "Facter", "Open3", "StringIO", "Logger", "GC", "ObjectSpace", "Marshal",
     "Net", "Net::HTTP", "Etc", "Tempfile", "FileUtils", "Pathname", "RbConfig", "Augeas", "SemanticPuppet", "SemanticPuppet::Version",
     "Gem", "Gem::Version", "Iconv", "Zlib", "Socket", "Resolv", "Thread", "Mutex", "BigDecimal", "Rational", "Complex", "Symbol",
 ))  # fmt: skip
+
+
+_OLD_NAMES: Final = {"Fixnum": "Integer", "Bignum": "Integer", "TRUE": "TrueClass", "FALSE": "FalseClass"}
 
 
 def is_builtin(name: str) -> bool:
@@ -52,6 +55,7 @@ def is_builtin(name: str) -> bool:
 
 def find_constant(frame: Any, name: str) -> Any:
     """Return a constant. Raises InputError LANG-901 for one that neither the code nor the subset has."""
+    name = _OLD_NAMES.get(name, name)
     head, _, rest = name.partition("::")
     found = _find_own(frame, head)
     if found is not None:

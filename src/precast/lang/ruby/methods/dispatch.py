@@ -149,7 +149,8 @@ def _call_special(
 ) -> Any:
     """Call a function of Puppet, a method of Array on a range, or a method with `!` on a string that no variable holds."""
     if kind == "Scope" and name.startswith("function_"):
-        return execution.call_function(name.removeprefix("function_"), spread(args), block)
+        with execution.inside(receiver.scope):
+            return execution.call_function(name.removeprefix("function_"), spread(args), block, is_legacy=True)
     if kind in ("Range", "Set") and (array_method := METHODS["Array"].get(name)) is not None:
         return array_method(execution, range_items(receiver) if kind == "Range" else receiver.items(), args, block)
     if kind == "String" and name.endswith("!") and name != "!":
@@ -180,7 +181,7 @@ def call_on_self(frame: Any, name: str, args: list[Any], block: Proc | None) -> 
     if name == "block_given?":
         return frame.home.block is not None
     kind = kind_of(this)
-    own = METHODS.get(kind, {}).get(name)
+    own = METHODS.get(f"{this.name}." if isinstance(this, Constant) else kind, {}).get(name)
     if own is not None:
         if not execution.is_concrete:
             this, args = _with_known(execution, this, name, args)
@@ -195,7 +196,7 @@ def _call_unknown(frame: Any, kind: str, name: str, args: list[Any], block: Proc
     """Call what neither self nor Ruby's own functions define: a function of Puppet, `method_missing`, a method of every object."""
     execution, this = frame.execution, frame.this
     if kind == "Scope" and name.startswith("function_"):
-        return execution.call_function(name.removeprefix("function_"), spread(args), block)
+        return execution.call_function(name.removeprefix("function_"), spread(args), block, is_legacy=True)
     if name in execution.locals:
         return execution.locals[name]
     if isinstance(this, RubyObject) and (missing := _user_method(this, "method_missing")) is not None:

@@ -14,12 +14,14 @@ Args = list[Any]
 
 @method("Scope", "[]", "lookupvar", "get_local_variable")
 def _look_up(execution: Execution, this: RubyScope, args: Args, block: Proc | None) -> Any:
-    return execution.look_up(args[0])
+    with execution.inside(this.scope):
+        return execution.look_up(args[0])
 
 
 @method("Scope", "exist?", "include?", "bound?")
 def _exists(execution: Execution, this: RubyScope, args: Args, block: Proc | None) -> bool:
-    return execution.host.has_variable(execution.scope, plain_text(execution, args[0]).removeprefix("::"))
+    scope = execution.scope if this.scope is None else this.scope
+    return execution.host.has_variable(scope, plain_text(execution, args[0]).removeprefix("::"))
 
 
 @method("Scope", "call_function")
@@ -27,7 +29,8 @@ def _call_function(execution: Execution, this: RubyScope, args: Args, block: Pro
     given = args[1] if len(args) > 1 else []
     # Ruby's `*args` makes pairs of a hash.
     spread = pairs(given) if isinstance(given, dict) else given if isinstance(given, list) else [given]
-    return execution.call_function(plain_text(execution, args[0]), spread, block)
+    with execution.inside(this.scope):
+        return execution.call_function(plain_text(execution, args[0]), spread, block)
 
 
 @method("Scope", "setvar")
@@ -61,7 +64,7 @@ def _refuse_whole(execution: Execution, this: RubyScopeHash, args: Args, block: 
     raise issues.NOT_IN_SUBSET.error(construct="all of scope.to_hash, which would read every variable")
 
 
-@method("Scope", "environment", "compiler", "catalog", "resource", "known_resource_types", "lookup_qualified_variable")
+@method("Scope", "compiler", "catalog", "resource", "known_resource_types", "lookup_qualified_variable")
 def _refuse_internals(execution: Execution, this: RubyScope, args: Args, block: Proc | None) -> Any:
     raise issues.NOT_IN_SUBSET.error(construct="the internals of the compiler")
 

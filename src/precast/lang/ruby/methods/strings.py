@@ -4,13 +4,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from precast.lang.issues import erb as issues
 from precast.lang.ruby.execution import Execution
 from precast.lang.ruby.methods.dispatch import METHODS, method, plain_text, to_str
 from precast.lang.ruby.methods.numbers import integer
 from precast.lang.ruby.methods.objects import as_pattern
 from precast.lang.ruby.objects import Proc
 from precast.lang.ruby.stdlib.sprintf import sprintf
-from precast.lang.ruby.values import Pattern, Range, Symbol, from_ruby, range_items, successor
+from precast.lang.ruby.stdlib.successors import successor
+from precast.lang.ruby.values import MAX_LENGTH, Pattern, Range, Symbol, from_ruby, join_pieces, range_items
 
 _FLOAT = re.compile(r"\s*[-+]?\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][-+]?\d+)?")
 _BLANKS = " \t\n\v\f\r\0"
@@ -64,13 +66,15 @@ def _to_f(execution: Execution, this: str, args: list[Any], block: Proc | None) 
 
 @method("String", "+")
 def _add(execution: Execution, this: str, args: list[Any], block: Proc | None) -> str:
-    return this + to_str(args[0])
+    return str(join_pieces([this, to_str(args[0])]))
 
 
 @method("String", "*")
 def _repeat(execution: Execution, this: str, args: list[Any], block: Proc | None) -> str:
-    if len(this) * int(args[0]) > 16 * 1024 * 1024:
-        raise ValueError("the text would be too long")
+    if int(args[0]) < 0:
+        raise ValueError("argument must be non-negative" if args[0] != -1 else "negative argument")
+    if len(this) * int(args[0]) > MAX_LENGTH:
+        raise issues.TOO_LARGE.error(limit=MAX_LENGTH)
     return this * int(args[0])
 
 
@@ -82,7 +86,7 @@ def _format(execution: Execution, this: str, args: list[Any], block: Proc | None
 
 @method("String", "<<", "concat")
 def _append(execution: Execution, this: str, args: list[Any], block: Proc | None) -> str:
-    return this + "".join(plain_text(execution, arg) for arg in args)
+    return str(join_pieces([this, *(chr(arg) if type(arg) is int else plain_text(execution, arg) for arg in args)]))
 
 
 @method("String", "[]", "slice")
@@ -158,6 +162,8 @@ def _count(execution: Execution, this: str, args: list[Any], block: Proc | None)
 
 
 def _char_set(spec: str) -> str:
+    if not spec:
+        return "(?!)"
     negated = len(spec) > 1 and spec.startswith("^")
     body = "".join(char if char == "-" else re.escape(char) for char in spec[negated:])
     return f"[{'^' if negated else ''}{body}]"

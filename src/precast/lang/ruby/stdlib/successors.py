@@ -24,12 +24,15 @@ def upto(first: str, last: str, most: int) -> list[str]:
         return [chr(code) for code in range(ord(first), ord(last) + 1)][:most]
     if first.isascii() and first.isdigit() and last.isascii() and last.isdigit():
         return [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)][:most]
-    if first > last or len(first) > len(last):
+    if first > last:
         return []
-    texts = [first]
-    while texts[-1] != last and len(texts) < most:
-        following = successor(texts[-1])
-        if len(following) > len(last):
-            break
+    texts: list[str] = []
+    following, after = first, successor(last)
+    while following != after and len(texts) < most:
         texts.append(following)
+        if following == last:
+            break
+        following = successor(following)
+        if not following or len(following) > len(last):
+            break
     return texts

@@ -50,10 +50,8 @@ class CodeLexer(Heredocs):
     def __init__(self, source: Source, text: str, at: int) -> None:
         self.source, self.text, self.base = source, text, at
         self.at = 0
-        self.depth = 0
         self.tokens: list[Token] = []
         self.after_line: int | None = None
-        self._depths: list[int] = []
         self.ends_in_comment = False  # whether a comment reaches to the end of the text
 
     def run(self) -> list[Token]:
@@ -85,7 +83,7 @@ class CodeLexer(Heredocs):
         elif (match := _VARIABLE.match(text, at)) is not None:
             kind = "ivar" if char == "@" else "global"
             self._add(kind, match[0][1:], match.end(), is_spaced)  # `@@name` is `@name` here
-        elif char == ":" and text[at + 1 : at + 2] == '"' and self._may_be_symbol():
+        elif char == ":" and text[at + 1 : at + 2] in ('"', "'") and text[at + 1 :] and self._may_be_symbol():
             self.at += 1
             self._quoted(is_spaced, "symbol")
         elif (
@@ -124,7 +122,7 @@ class CodeLexer(Heredocs):
 
     def _end_line(self) -> None:
         """Add a token for the line end, unless the statement continues on the next line."""
-        if self.depth or (self.tokens and self.tokens[-1].kind == "\n"):
+        if self.tokens and self.tokens[-1].kind == "\n":
             return
         if self.tokens and self._continues(self.tokens[-1]):
             return
@@ -200,12 +198,6 @@ class CodeLexer(Heredocs):
         if match is None:
             self.fail(f"{self.text[self.at]!r} is not a valid token")
         kind = match[0]
-        if kind in ("(", "[", "{"):
-            # Line ends count inside braces, since a block holds statements, also where the braces are inside parentheses.
-            self._depths.append(self.depth)
-            self.depth = 0 if kind == "{" else self.depth + 1
-        elif kind in (")", "]", "}") and self._depths:
-            self.depth = self._depths.pop()
         self._add("\n" if kind == ";" else kind, None, match.end(), is_spaced)
 
     def _quoted(self, is_spaced: bool, kind: str = "string") -> None:

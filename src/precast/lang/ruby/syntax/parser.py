@@ -83,8 +83,7 @@ class Parser(Operators, Calls, Literals, Structures):
             case "name":
                 return self.named(token)
             case "constant":
-                is_conversion = self.token.kind == "(" and not self.token.is_spaced
-                return self.call(token, None, token.value) if is_conversion else nodes.Const(token.span, token.value)
+                return self._constant(token)
             case "::":
                 return nodes.Const(token.span, str(self.expect("constant").value))
             case "(":
@@ -101,6 +100,14 @@ class Parser(Operators, Calls, Literals, Structures):
                 return self.named(token._replace(kind="name"))
             case _:
                 return self.literal(token) or self.structure(token)
+
+    def _constant(self, token: Token) -> Node:
+        """Parse a constant, or a call of a function such as `Integer(x)` or `Integer x`."""
+        following = self.token
+        is_bare = following.is_spaced and following.kind in ("name", "string", "number", "ivar")
+        if is_bare or (following.kind == "(" and not following.is_spaced):
+            return self.call(token, None, token.value)
+        return nodes.Const(token.span, token.value)
 
     def named(self, token: Token) -> Node:
         name = str(token.value)

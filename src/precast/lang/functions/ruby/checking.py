@@ -1,0 +1,146 @@
+"""Finds what in the Ruby file of a function the subset cannot run, before anything is compiled.
+
+The file is parsed and run at its top level, and its tree is searched for constants, methods and functions that the subset does not have.
+Code that a check like this cannot see, such as `send` with a computed name, is found when it runs.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from precast.base.errors import PrecastError
+from precast.base.spans import Source
+from precast.lang.functions.ruby.files import read_code, run_file
+from precast.lang.functions.ruby.selection import RubyFile, native_for
+from precast.lang.issues import functions as function_issues
+from precast.lang.ruby.declarations.file_lexer import lex_file
+from precast.lang.ruby.methods.constants import VALUES, is_builtin
+from precast.lang.ruby.methods.dispatch import GLOBALS, METHODS
+from precast.lang.ruby.syntax import nodes
+from precast.lang.ruby.syntax.parser import parse_tokens
+
+# Functions without a receiver that exist only to be refused.
+_REFUSED: Final = frozenset(
+    ("srand", "rand", "sleep", "system", "exec", "fork", "spawn", "exit", "abort", "gets", "open", "eval", "binding")
+)
+_OF_FRAME: Final = frozenset(("block_given?", "__method__", "binding", "proc", "lambda", "self", "raise"))
+
+
+class Finding(NamedTuple):
+    """What cannot run, and where."""
+
+    path: str
+    line: int
+    reason: str
+
+
+class FunctionStatus(NamedTuple):
+    """How a function of a module runs: by an implementation of ours, by the subset, or not."""
+
+    name: str
+    path: str
+    how: str  # twin, ruby or no
+    findings: tuple[Finding, ...] = ()
+
+
+class _CheckHost:
+    """The compile of a check: a file that reads more than its text while it is loaded cannot be checked."""
+
+    has_unknowns = False
+    top = None
+
+    def __getattr__(self, name: str) -> Any:
+        raise function_issues.IMPURE.error(name=f"a file that uses the compile ({name}) while it is loaded")
+
+
+def check_function(file: RubyFile, *, ignores_ours: bool = False) -> FunctionStatus:
+    """Return how a function runs, with everything found that cannot; with `ignores_ours` as if we had no implementation of it."""
+    if not ignores_ours and native_for(file) is not None:
+        return FunctionStatus(file.name, file.path, "twin")
+    try:
+        ran = run_file(_CheckHost(), read_code(file.path, file.digest, file.text), None)
+    except PrecastError as error:
+        return FunctionStatus(file.name, file.path, "no", (_finding(file.path, error),))
+    if file.name not in {name.lower() for name in ran.functions}:
+        return FunctionStatus(file.name, file.path, "no", (Finding(file.path, 1, "the file does not define it"),))
+    source = Source(file.path, file.text)
+    findings = tuple(find_unknown(source, parse_tokens(source, lex_file(source)[:-1])))
+    return FunctionStatus(file.name, file.path, "no" if findings else "ruby", findings)
+
+
+def _finding(path: str, error: PrecastError) -> Finding:
+    if error.source is None or error.span is None:
+        return Finding(path, 1, error.message)
+    return Finding(error.source.path, error.source.position(error.span.start).line, error.message)
+
+
+def find_unknown(source: Source, tree: nodes.Node) -> Iterator[Finding]:
+    """Yield each constant, method and function in the tree that neither the file nor the subset has."""
+    everything = list(_walk(tree))
+    own_names = {node.name for node in everything if isinstance(node, nodes.MethodDefinition)} | _attributes(everything)
+    own_constants = set(_own_constants(everything))
+    known_methods = {name for table in METHODS.values() for name in table} | own_names
+    for node in everything:
+        reason = _reason(node, own_names, own_constants, known_methods)
+        if reason:
+            yield Finding(source.path, source.position(node.span.start).line, reason)
+
+
+def _reason(node: nodes.Node, own_names: set[str], own_constants: set[str], known_methods: set[str]) -> str:
+    match node:
+        case nodes.Const(name=name):
+            known = name.partition("::")[0] in own_constants or name in VALUES or is_builtin(name)
+            return "" if known or _is_nested(name) else f"the constant {name}"
+        case nodes.Call(receiver=nodes.Const(name=name), name=called) if is_builtin(name) and name not in own_constants:
+            has = called in METHODS.get(f"{name}.", {}) or called in METHODS["Class"] or called in METHODS["Object"]
+            return "" if has or called in own_names else f"{name}.{called}"
+        case nodes.Call(receiver=None, name=called) if called in _REFUSED and called not in own_names:
+            return f"the function {called}"
+        case nodes.Call(name=called, receiver=receiver) if called != "&@":
+            bare = called.removesuffix("!") if called.endswith("!") else called
+            is_known = called in known_methods or bare in known_methods or called.startswith("function_")
+            if is_known or (receiver is None and (called in GLOBALS or called in _OF_FRAME)) or called.endswith("="):
+                return ""
+            return f"the method {called}"
+    return ""
+
+
+def _is_nested(name: str) -> bool:
+    """Return whether a name may be the last part of a known module, as `Functions` inside of `module Puppet::Parser` is."""
+    return any(is_builtin(f"{module}::{name}") for module in ("Puppet", "Puppet::Parser", "Puppet::Pops::Types"))
+
+
+def _own_constants(everything: list[nodes.Node]) -> Iterator[str]:
+    for node in everything:
+        if isinstance(node, nodes.ClassDefinition) and node.name:
+            yield node.name
+            yield node.name.rpartition("::")[2]
+            yield node.name.partition("::")[0]
+        elif isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Const):
+            yield node.target.name
+
+
+def _attributes(everything: list[nodes.Node]) -> set[str]:
+    """Return the names that `attr_reader`, `Struct.new`, `alias_method` and the like define."""
+    makers = ("attr_reader", "attr_accessor", "attr_writer", "alias_method", "define_method", "new")
+    return {
+        str(getattr(arg.value, "name", arg.value))
+        for node in everything
+        if isinstance(node, nodes.Call) and node.name in makers
+        for arg in node.args
+        if isinstance(arg, nodes.Literal)
+    }
+
+
+def _walk(value: Any) -> Iterator[nodes.Node]:
+    """Yield every node of a tree."""
+    if isinstance(value, nodes.Node):
+        yield value
+    if isinstance(value, msgspec.Struct):
+        for field in value.__struct_fields__:
+            if field != "span":
+                yield from _walk(getattr(value, field))
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _walk(item)

@@ -1,7 +1,8 @@
 """Compares functions that modules write in Ruby, as the Ruby subset runs them, with real Puppet over generated arguments.
 
-`python -m lab.differential.module_functions [--ours] [SEED [NAME…]]` prints what differs, `--measure` compares the CPU time. One warm Ruby process is the oracle; a function that the
-subset cannot run, or that asks for random numbers, the clock or the machine, is left out.
+`python -m lab.differential.module_functions [--ours] [SEED [NAME…]]` prints what differs, with `--ours` of our own implementations;
+`--measure` compares the CPU time. One warm Ruby process is the oracle; a function that the subset cannot run, or that asks for random
+numbers, the clock or the machine, is left out.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Functions that modules write in Ruby: the Ruby subset and our implementations return what real Puppet returns, over generated arguments."""
+"""Functions that modules write in Ruby: the subset and our implementations return what Puppet returns, over generated arguments."""
 
 import os
 

@@ -178,20 +178,21 @@ class Compilation:
         return [*names, *(name for name in self._node.names() if name not in names)]
 
     def replace_value(self, scope: Scope, before: Any, now: Any) -> None:
-        """Replace an array or hash that Ruby code changed, in all variables and parameters: in Puppet they share the object."""
-        scopes = [scope, self.top, *(frame.scope for frame in self.frames.values())]
-        for around in list(scopes):
-            while around.parent is not None:
-                around = around.parent
-                scopes.append(around)
-        for each in {id(each): each for each in scopes}.values():
-            for name, value in each.variables.items():
+        """Replace an array or hash that Ruby code changed, in the variables around the code and the parameters that they came from.
+
+        In Puppet all of them are one object. A literal that a define evaluates again is another object there, and the same here, so that
+        only the scopes around the code count.
+        """
+        around: Scope | None = scope
+        while around is not None:
+            for name, value in around.variables.items():
                 if value is before:
-                    each.variables[name] = now
-        for resource in self.catalog.resources.values():
-            for parameter in resource.parameters.values():
+                    around.variables[name] = now
+            resource = around.frame.resource
+            for parameter in resource.parameters.values() if resource is not None else ():
                 if parameter.value is before:
                     parameter.value = now
+            around = around.parent
 
     def template_methods(self) -> dict[str, Any]:
         """The methods that templates have defined in this compile: later templates can call them."""

@@ -11,7 +11,7 @@ from precast.lang.issues import compiler as issues
 from precast.lang.scope import MISSING, Scope
 from precast.lang.syntax import ast
 from precast.lang.syntax.checker.heredocs import problem_with
-from precast.lang.values.base import DEFAULT, Hash, Iterator, Regexp, Rich, to_string
+from precast.lang.values.base import DEFAULT, EmptyArray, Hash, Iterator, Regexp, Rich, to_string
 from precast.lang.values.unknowns import has_unknown_text, join
 
 
@@ -138,7 +138,8 @@ def elements(to: Translator, nodes: Sequence[ast.Node]) -> Code:
 
 @translates(ast.LiteralList)
 def translate_literal_list(to: Translator, node: ast.LiteralList) -> Code:
-    return elements(to, node.elements)
+    # Each empty array is an object of its own, which Python's () is not: a template may add to it.
+    return elements(to, node.elements) if node.elements else lambda scope: EmptyArray()
 
 
 @translates(ast.LiteralHash)

@@ -61,6 +61,12 @@ class Unknown(Rich):
         return True
 
 
+class EmptyArray(tuple[Value, ...]):
+    """An empty array that is not identical with any other, unlike ()."""
+
+    __slots__ = ()
+
+
 class Regexp(Rich):
     """A regular expression in Ruby's notation."""
 
@@ -356,7 +362,7 @@ def quoted(text: str) -> str:
 
 _KINDS: Final[dict[type, str]] = {
     str: "String", int: "Integer", float: "Float", bool: "Boolean", type(None): "Undef Value",
-    tuple: "Array", Hash: "Hash", Default: "Default Value", Regexp: "Regexp",
+    tuple: "Array", EmptyArray: "Array", Hash: "Hash", Default: "Default Value", Regexp: "Regexp",
 }  # fmt: skip
 
 

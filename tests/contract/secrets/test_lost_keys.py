@@ -91,9 +91,12 @@ async def test_views_show_references_with_their_parameters_and_nodes(site: Compi
     assert [(user.node, user.state) for user in shown.nodes] == [("web1", "served")]
 
 
-@pytest.mark.parametrize("beginning", ["", "0", "zzzzzz", "0" * 64])
+@pytest.mark.parametrize("beginning", ["", "0", "zzzzzz", "0" * 64, "0" * 65, "000000\0", "ABCDEF", "%"])
 async def test_unknown_or_short_reference_is_not_found(site: CompileServices, beginning: str) -> None:
     with pytest.raises(NotFoundError):
         await views(site).show("production", beginning)
     with pytest.raises(NotFoundError):
         await views(site).show("test", await find_ref(site))
+    if beginning not in ("", "0" * 64):
+        with pytest.raises(NotFoundError):
+            await views(site).list_page("production", beginning, 10)

@@ -24,7 +24,7 @@ class SecretReferencesApi:
         "The secrets of an environment by reference, without their values",
         list[SecretRow],
         query=("after",),
-        errors=(code_issues.BAD_NAME,),
+        errors=(code_issues.BAD_NAME, issues.NO_SECRET),
     )
     async def list_page(self, call: Call) -> list[SecretRow]:
         check_name(call.path["environment"])

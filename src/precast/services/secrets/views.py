@@ -1,5 +1,6 @@
 """What people may know about secrets: references, the parameters and nodes that have them, and the state of the keys. Never a value."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from precast.catalog import body as bodies
@@ -19,6 +20,7 @@ MAX_CATALOGS = 50
 MAX_NODES = 1_000
 # A reference may be shortened to so many digits.
 MIN_CHARS = 6
+_REFERENCE = re.compile(f"[0-9a-f]{{{MIN_CHARS},64}}")
 
 
 class SecretViews:
@@ -28,15 +30,18 @@ class SecretViews:
         self._database, self._store, self._keys, self._documents = database, store, keys, documents
 
     async def list_page(self, environment: str, after: str, limit: int) -> list[wire.SecretRow]:
-        """A page of the secrets of an environment, by reference."""
+        """A page of the secrets of an environment, by reference. Raises NotFoundError SECRET-006 if `after` is none."""
+        if after and not _REFERENCE.fullmatch(after):
+            raise issues.NO_SECRET.error(ref=repr(after[:100]), environment=environment, least=MIN_CHARS)
         rows = await self._database.read(self._store.list_page, environment, after, min(limit, MAX_PAGE))
         return [wire.SecretRow(row.ref, row.stored_at, row.catalogs) for row in rows]
 
     async def show(self, environment: str, beginning: str) -> wire.SecretView:
         """The secret whose reference begins so. Raises NotFoundError SECRET-006 if there is none, or more than one."""
-        found = await self._database.read(self._store.find_by_prefix, environment, beginning)
-        if len(found) != 1 or len(beginning) < MIN_CHARS:
-            raise issues.NO_SECRET.error(ref=beginning, environment=environment, least=MIN_CHARS)
+        is_valid = _REFERENCE.fullmatch(beginning) is not None
+        found = await self._database.read(self._store.find_by_prefix, environment, beginning) if is_valid else []
+        if len(found) != 1:
+            raise issues.NO_SECRET.error(ref=repr(beginning[:100]), environment=environment, least=MIN_CHARS)
         documents, users = await self._database.read(self._read_uses, found[0])
         parameters: dict[str, None] = {}
         for digest in documents[:MAX_CATALOGS]:

@@ -199,3 +199,17 @@ async def test_queries_of_jobs_use_an_index(filled: Database) -> None:
             )
         else:
             assert "Seq Scan" not in plan, (query.name, plan)
+
+
+async def test_output_is_added_without_reading_what_is_stored(filled: Database) -> None:
+    """The limit is checked against the last record: neither a sum over all of them nor a sort is part of the statement."""
+    query = queries.ADD_OUTPUT
+    if filled.dialect is Dialect.SQLITE:
+        explained, costly = Query("test.explain", f"EXPLAIN {query.sqlite}"), r"Agg(Step|Final)|Sort"
+    else:
+        explained, costly = explain(query, filled.dialect), r"Aggregate|Sort"
+    values = sample(query) | {"job": "r0100", "node": "n7"}
+    rows = await filled.write(run, explained, values)
+    plan = json.dumps([list(row) for row in rows], default=str)
+    assert "job_output" in plan or filled.dialect is Dialect.SQLITE
+    assert not re.search(costly, plan), plan

@@ -21,6 +21,8 @@ from precast.services.jobs.results import OrderReport
 from precast.services.reports.reports import ReportService, prepare_began, prepare_ended
 from precast.services.sessions.record_intake import RecordSource
 from precast.store.engine.database import Database
+from precast.store.engine.lockstep import in_lockstep
+from precast.store.engine.query import Transaction
 from precast.store.jobs import attempts as store
 from precast.store.jobs.attempts import purge_node_attempts
 from precast.store.reports.reports import Reports
@@ -379,6 +381,25 @@ async def test_output_is_bounded_and_stored_once(site: JobEngine, monkeypatch: p
     await site.drive()
     seen = await site.service.changes(run, 0, 0, with_output=True)
     assert [change.first for change in seen.changes if isinstance(change, OutputView)] == [0, 1]
+
+
+async def test_output_of_an_attempt_is_bounded_within_one_transaction(
+    site: JobEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "OUTPUT_BYTES", 30)
+    run = (await site.service.command(NewExecJob(TargetsBody(["a,b"]), ["cat"]), ANN)).id
+    await site.drive()
+    lines = msgspec.json.encode([OutputLine("out", "0123456789")])
+
+    def add(node: str, first: int) -> Transaction[None]:
+        yield from site.attempts.add_output(store.AttemptKey(run, 1, node, 1), first, lines)
+
+    order = [("a", 0), ("b", 5), ("a", 1), ("a", 2), ("b", 4), ("a", 3), ("b", 6)]
+    await site.database.write(lambda: in_lockstep([add(node, first) for node, first in order]))
+    await site.drive()
+    seen = await site.service.changes(run, 0, 0, with_output=True)
+    found = [(change.node, change.first) for change in seen.changes if isinstance(change, OutputView)]
+    assert sorted(found) == [("a", 0), ("a", 1), ("b", 5), ("b", 6)], "a record before the last is dropped"
 
 
 async def test_output_is_stored_even_if_another_command_ends_at_the_same_time(site: JobEngine) -> None:

@@ -536,19 +536,30 @@ ADD_OUTPUT = batch(
     "jobs.add_output",
     _COLUMNS + ", first number, lines bytes, size number, now number, most number",
     """
-    INSERT INTO job_output (job, task, node, n, first, lines, size, at)
-    SELECT input.job, input.task, input.node, input.n, input.first, input.lines, input.size, input.now FROM input
-    WHERE EXISTS (
+    -- Each record has the size of the output up to its end, so only the last one is read. One that is not after it is a duplicate.
+    INSERT INTO job_output (job, task, node, n, first, lines, total, at)
+    SELECT record.job, record.task, record.node, record.n, record.first, record.lines, record.stored + record.size, record.now
+    FROM (
+        SELECT input.*, COALESCE((
+            SELECT output.total FROM job_output AS output
+            WHERE output.job = input.job AND output.task = input.task AND output.node = input.node AND output.n = input.n
+            ORDER BY output.first DESC LIMIT 1
+        ), 0) AS stored
+        FROM input
+    ) AS record
+    WHERE record.stored < record.most AND EXISTS (
         SELECT 1 FROM attempt
-        WHERE attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
+        WHERE attempt.job = record.job AND attempt.task = record.task AND attempt.node = record.node AND attempt.n = record.n
             AND state IN ('QUEUED', 'PICKED_UP')
-    ) AND (
-        SELECT COALESCE(sum(output.size), 0) FROM job_output AS output
-        WHERE output.job = input.job AND output.task = input.task AND output.node = input.node AND output.n = input.n
-    ) < input.most
-    ON CONFLICT (job, task, node, n, first) DO NOTHING RETURNING job, task, node, n, first
+    ) AND NOT EXISTS (
+        SELECT 1 FROM job_output AS output
+        WHERE output.job = record.job AND output.task = record.task AND output.node = record.node AND output.n = record.n
+            AND output.first >= record.first
+    )
+    ON CONFLICT (job, task, node, n, first) DO NOTHING RETURNING job, task, node, n
     """,
-    key=(*_KEY, "first"),
+    # Two records of one attempt are two statements: the second one reads the first.
+    key=_KEY,
 )
 OUTPUT_AFTER = Query(
     "jobs.output_after",

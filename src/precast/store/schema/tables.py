@@ -299,7 +299,7 @@ TABLES: tuple[Table, ...] = (
             *("report", "message", "result", "seal", "phase"),
         ),
     ),
-    Table("job_output", ("job", "task", "node", "n", "first"), ("number", "lines", "size", "at")),
+    Table("job_output", ("job", "task", "node", "n", "first"), ("number", "lines", "total", "at")),
     Table("node_lock", ("node",), ("job", "task", "n", "since")),
     Table("attempt_wait", ("job", "task", "node", "n", "for_job", "for_task", "for_node"), ("since",)),
     Table("plan_run", ("job",), ("plan", "digest", "document")),

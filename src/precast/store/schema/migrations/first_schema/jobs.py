@@ -64,7 +64,7 @@ TABLES = (
         first       {int} NOT NULL,          -- the number of the first of these lines
         number      {int},                   -- as in attempt
         lines       {bytes} NOT NULL,        -- compressed JSON
-        size        {int} NOT NULL,          -- uncompressed
+        total       {int} NOT NULL,          -- bytes of the attempt's output until the end of these lines, uncompressed
         at          {int} NOT NULL,
         PRIMARY KEY (job, task, node, n, first)
     ){strict}

@@ -126,7 +126,9 @@ def test_results_that_a_failed_database_delays_are_stored_whole_and_once(tmp_pat
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-def test_three_hundred_thousand_results_after_an_outage_need_no_memory_and_delay_no_small_command(tmp_path: Path) -> None:
+def test_three_hundred_thousand_results_after_an_outage_need_no_memory_and_delay_no_small_command(
+    tmp_path: Path,
+) -> None:
     memory, small_at, large_at = run_through_outage(tmp_path, 500, 600)
     seconds = (large_at - small_at).total_seconds()
     print(

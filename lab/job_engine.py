@@ -33,6 +33,7 @@ from precast.store.jobs.attempts import Attempts
 from precast.store.jobs.jobs import Jobs
 from precast.store.jobs.node_locks import NodeLocks
 from precast.store.nodes.nodes import Fleet
+from precast.store.plans.task_content import TaskContents
 from precast.store.sessions.sessions import Sessions, SessionStart
 from precast.store.sessions.streams import Streams
 from precast.wire.jobs import orders as wire
@@ -107,7 +108,7 @@ class JobEngine:
         self.records = RecordIntake(database, self.sessions)
         self.grants = Grants(database.clock, self.attempts, self.locks, self.orders)
         self.results = AttemptResults(self.jobs, self.attempts, self.grants)
-        self.creation = JobCreation(self.jobs, self.attempts, self.sessions, self.audit)
+        self.creation = JobCreation(self.jobs, self.attempts, self.sessions, TaskContents(database), self.audit)
         targets = TargetService(KnownNodes(database, Fleet(database), self.sessions), database.clock)
         self.service = JobService(
             database,

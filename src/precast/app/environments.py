@@ -18,6 +18,7 @@ from precast.store.code.blobs import Blobs
 from precast.store.code.environments import Environments
 from precast.store.code.signing import EnvironmentSigning
 from precast.store.engine.database import Database
+from precast.store.jobs.attempts import Attempts
 from precast.store.plans.task_content import TaskContents
 from precast.store.queue.queue import WorkQueue
 
@@ -47,4 +48,6 @@ def build_environment_components(database: Database, settings: ServerSettings) -
 
 def build_task_content_api(database: Database, settings: ServerSettings) -> TaskContentApi:
     blobs = Blobs(database)
-    return TaskContentApi(TaskContentService(database, TaskContents(database), blobs, settings.data), blobs)
+    return TaskContentApi(
+        TaskContentService(database, TaskContents(database), Attempts(database), blobs, settings.data), blobs
+    )

@@ -47,12 +47,14 @@ from precast.store.jobs.attempts import Attempts
 from precast.store.jobs.jobs import DeletePart, Jobs
 from precast.store.jobs.node_locks import NodeLocks
 from precast.store.nodes.nodes import Fleet
+from precast.store.plans.task_content import TaskContents
 from precast.store.sessions.sessions import Sessions
 from precast.store.sessions.streams import Streams
 
 
 def build_job_creation(database: Database) -> JobCreation:
-    return JobCreation(Jobs(database), Attempts(database), Sessions(database), build_audit_log(database))
+    stores = Jobs(database), Attempts(database), Sessions(database), TaskContents(database)
+    return JobCreation(*stores, build_audit_log(database))
 
 
 def build_job_service(database: Database, signer: SignerClient) -> JobService:

@@ -36,8 +36,8 @@ class RunningPlan:
     def __init__(self, database: Database, spool: Path, job: str = "run") -> None:
         self.job, self.database = job, database
         self.contents, self.blobs = TaskContents(database), Blobs(database)
-        self.service = TaskContentService(database, self.contents, self.blobs, spool)
         self._attempts, self._locks = Attempts(database), NodeLocks(database)
+        self.service = TaskContentService(database, self.contents, self._attempts, self.blobs, spool)
 
     async def create(self, *nodes: str) -> None:
         def create() -> Transaction[None]:
@@ -234,7 +234,9 @@ async def test_content_that_is_not_stored_cannot_be_allowed(plan: RunningPlan) -
 
 async def test_missing_disk_space_is_reported_and_nothing_is_counted(plan: RunningPlan, tmp_path: Path) -> None:
     await plan.begin("master", COLLECTS)
-    plan.service = TaskContentService(plan.database, plan.contents, plan.blobs, tmp_path / "gone")
+    plan.service = TaskContentService(
+        plan.database, plan.contents, Attempts(plan.database), plan.blobs, tmp_path / "gone"
+    )
     assert await code_of(plan.send("master", b"x" * CHUNK_BYTES)) == "ENV-015"
     total = ContentQuota(1, CHUNK_BYTES, CHUNK_BYTES)
     assert await plan.database.write(plan.contents.note_collected, "run", "master", "0" * 64, CHUNK_BYTES, total)

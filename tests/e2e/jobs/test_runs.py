@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lab.server_process import PRECAST
+from precast.wire.plans.task_content import MAX_CONTENT_BYTES
 from tests.e2e.jobs.run_fleet import DEADLINE_S, NODES, Fleet, running_fleet, state_of, steps_of
 
 pytestmark = pytest.mark.timeout(300)
@@ -230,3 +231,40 @@ def test_agent_killed_in_the_middle_is_reported_and_nothing_is_done_twice(fleet:
         "the command was broken off: the process that ran it was ended from outside",
     )
     assert marks.read_text() == "x\n"
+
+
+def whole_output(fleet: Fleet, run: str, node: str, token: str, *words: str) -> bytes:
+    environment = {**fleet.site.environment, "PRECAST_TOKEN": token}
+    done = subprocess.run([PRECAST, "exec", "output", run, node, *words], env=environment, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_output_beyond_its_limit_is_fetched_whole_by_the_role_for_commands(
+    fleet: Fleet, commander: str, tmp_path: Path
+) -> None:
+    script = 'printf "a%.0s" $(seq 20000); printf "\\0\\377end"; echo late >&2'
+    expected = b"a" * 20_000 + b"\0\xffend" + b"late\n"
+    answer = fleet.read("exec", "web1", "--output", "100", "--", "sh", "-c", script, token=commander)
+    run, result = answer["run"]["id"], steps_of(answer)["web1"]["result"]
+    assert result["output"] == {"size": len(expected)}, "stored, and without its digest"
+    assert "has all 20010 bytes" in fleet.command("exec", "watch", run, token=commander)
+    found = whole_output(fleet, run, "web1", commander)
+    assert sorted(found) == sorted(expected), "of two streams, in the order in which they were read"
+    assert whole_output(fleet, run, "web1", commander, "-o", str(tmp_path / "file")) == b""
+    assert (tmp_path / "file").read_bytes() == found
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o600
+    small = fleet.read("exec", "web1", "--", "true", token=commander)["run"]["id"]
+    assert "[PLAN-192]" in fleet.command("exec", "output", small, "web1", code=66, token=commander)
+    assert "[PLAN-192]" in fleet.command("exec", "output", run, "web2", code=66, token=commander)
+    assert "[API-003]" in fleet.command("exec", "output", run, "web1", code=77)
+
+
+def test_output_that_is_larger_than_content_may_be_is_not_stored_and_says_so(fleet: Fleet, commander: str) -> None:
+    argv = ["head", "-c", str(MAX_CONTENT_BYTES + 1), "/dev/zero"]
+    answer = fleet.read("exec", "web1", "--", *argv, token=commander)
+    run, output = answer["run"]["id"], steps_of(answer)["web1"]["result"]["output"]
+    assert (output["size"], "digest" in output) == (MAX_CONTENT_BYTES + 1, False)
+    assert "larger than" in output["error"]
+    assert steps_of(answer)["web1"]["state"] == "COMPLETED"
+    assert "larger than" in fleet.command("exec", "output", run, "web1", code=66, token=commander)

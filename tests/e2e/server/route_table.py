@@ -153,6 +153,7 @@ POST    /v1/runs/{run}/resume                             operator  own
 POST    /v1/runs/{run}/retry                              operator  own
 POST    /v1/commands                                      commands  no
 GET     /v1/commands/{run}/changes                        commands  no
+GET     /v1/commands/{run}/content/{node}                 commands  no
 POST    /v1/commands/{run}/stop                           commands  no
 POST    /v1/commands/{run}/abort                          commands  no
 POST    /v1/commands/{run}/resume                         commands  no

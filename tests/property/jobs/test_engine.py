@@ -330,6 +330,8 @@ class EngineMachine(RuleBasedStateMachine):
 
 def _wipe() -> Transaction[None]:
     for table in (
+        "task_content",
+        "task_collection",
         "job_output",
         "node_lock",
         "attempt_wait",

@@ -277,6 +277,7 @@ class PlanMachine(RuleBasedStateMachine):
 def _wipe() -> Transaction[None]:
     for table in (
         *("plan_program", "plan_run_data", "plan_success", "plan_data", "plan_approval", "plan_run", "job_output"),
+        *("task_content", "task_collection"),
         *("node_lock", "attempt_wait", "attempt", "job", "stream_record", "stream", "server", "clock_mark"),
     ):
         yield Query(f"test.wipe_{table}", f"DELETE FROM {table}")()

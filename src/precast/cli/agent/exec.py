@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from precast.agent.orders.reboot_orders import RebootOrders
     from precast.agent.state.spool import Spool
     from precast.agent.state.store import LocalStore
+    from precast.agent.tasks.context import TaskContext
     from precast.wire.jobs.orders import ExecOrder, OutputLine
 
 # How often the process of a reboot looks whether the machine should have gone down by now.
@@ -59,13 +60,15 @@ def _run(args: argparse.Namespace) -> int:
             elif orders is reboots:
                 _reboot(args, settings, store, reboots)
             else:
-                _run_command(args, store, spool, commands)
+                _run_command(args, settings, store, spool, commands)
         finally:
             wake_daemon(args.root / STATE)
     return 0
 
 
-def _run_command(args: argparse.Namespace, store: "LocalStore", spool: "Spool", orders: "ExecOrders") -> None:
+def _run_command(
+    args: argparse.Namespace, settings: AgentSettings, store: "LocalStore", spool: "Spool", orders: "ExecOrders"
+) -> None:
     """Run the command of an order under the lease, and send its output."""
     import msgspec
 
@@ -75,6 +78,8 @@ def _run_command(args: argparse.Namespace, store: "LocalStore", spool: "Spool", 
     from precast.agent.orders.work_process import WAIT_S
     from precast.agent.state.spool import Importance
     from precast.agent.state.wakeup import wake_daemon
+    from precast.agent.tasks.context import TaskContext
+    from precast.agent.tasks.files.whole_output import SEND_S
     from precast.wire.jobs.orders import EXEC_OUTPUT, ExecOutput
 
     received = orders.find(args.order)
@@ -95,45 +100,52 @@ def _run_command(args: argparse.Namespace, store: "LocalStore", spool: "Spool", 
         must_stop = _catch_stop()
         orders.begin(args.order)
         wake_daemon(store.path.parent)
-        _carry_out(order, orders, send_output, args.root, must_stop, store)
+        context = TaskContext(
+            order.order,
+            args.root,
+            settings,
+            store,
+            time.monotonic() + order.timeout_s + SEND_S,
+            must_stop,
+            lambda lines: None,
+        )
+        _carry_out(order, orders, send_output, context)
 
 
-def _carry_out(
-    order: "ExecOrder",
-    orders: "ExecOrders",
-    send_output: "OnLines",
-    root: Path,
-    must_stop: "Callable[[], bool]",
-    store: "LocalStore",
-) -> None:
-    """Run the command of an order, and report its end or why it could not be started."""
+def _carry_out(order: "ExecOrder", orders: "ExecOrders", send_output: "OnLines", context: "TaskContext") -> None:
+    """Run the command of an order, and report its end or why it could not be started. Output that exceeds its limit is sent as content."""
     from precast.agent.orders.command_process import command_environment, run_command
+    from precast.agent.tasks.files.whole_output import OutputSpool
     from precast.wire.jobs.orders import ExecEnded
 
-    try:
-        result = run_command(
-            order.argv,
-            order.timeout_s,
-            order.output_bytes,
-            send_output,
-            directory=root,
-            environment=command_environment(order.order),
-            must_stop=must_stop,
-        )
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        orders.give_up(order.order, f"{order.argv[0]} cannot be run: {reason}")
-    else:
-        ended = ExecEnded(
-            order.order,
-            store.clock.now(),
-            result.code,
-            result.signal,
-            result.is_overdue,
-            result.lines,
-            result.cut_bytes,
-        )
-        orders.end(ended, is_stopped=result.is_stopped)
+    with OutputSpool(context.root) as output:
+        try:
+            result = run_command(
+                order.argv,
+                order.timeout_s,
+                order.output_bytes,
+                send_output,
+                directory=context.root,
+                environment=command_environment(order.order),
+                must_stop=context.must_stop,
+                on_piece=lambda stream, piece: output.add(piece),
+            )
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            orders.give_up(order.order, f"{order.argv[0]} cannot be run: {reason}")
+            return
+        whole = output.send_alone(context) if result.cut_bytes and not result.is_stopped else None
+    ended = ExecEnded(
+        order.order,
+        context.store.clock.now(),
+        result.code,
+        result.signal,
+        result.is_overdue,
+        result.lines,
+        result.cut_bytes,
+        whole,
+    )
+    orders.end(ended, is_stopped=result.is_stopped)
 
 
 def _catch_stop() -> "Callable[[], bool]":

@@ -6,11 +6,13 @@ An output file is either complete or unchanged: it is written under another name
 import os
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from precast.base.files import write_public
-from precast.base.spans import Source
+from precast.base.files import write_private, write_public
+from precast.base.spans import Source, visible
 from precast.cli import issues
+from precast.cli.console.output import OutputFailed
 
 LIMIT_BYTES = 64 * 1024 * 1024
 SECRET_BYTES = 64 * 1024
@@ -82,17 +84,37 @@ def write_text(path: str, text: str) -> None:
         sys.stdout.write(text)
         return
     try:
-        _replace(Path(path), text.encode())
+        _replace(Path(path), text.encode(), write_public)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise issues.NOT_WRITTEN.error(path=path, reason=reason) from None
 
 
-def _replace(target: Path, data: bytes) -> None:
+def write_content(path: str, data: bytes) -> None:
+    """Write bytes of a node to a file that only its owner may read, or with `-` to standard output: on a terminal without characters that
+    control it. Raises UnavailableError CLI-013; the file is unchanged then."""
+    if path != "-":
+        try:
+            _replace(Path(path), data, write_private)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise issues.NOT_WRITTEN.error(path=path, reason=reason) from None
+    elif sys.stdout.isatty():
+        for line in data.decode(errors="replace").splitlines():
+            print(visible(line))
+    else:
+        sys.stdout.flush()
+        try:
+            sys.stdout.buffer.write(data)
+        except OSError as error:
+            raise OutputFailed(error) from error
+
+
+def _replace(target: Path, data: bytes, write: Callable[[Path, bytes], None]) -> None:
     if target.exists() and not stat.S_ISREG(target.stat().st_mode):
         target.write_bytes(data)  # a device or a pipe has no earlier content, and must not be replaced by a file
         return
-    write_public(target.resolve(), data)
+    write(target.resolve(), data)
 
 
 def _display_name(path: str) -> str:

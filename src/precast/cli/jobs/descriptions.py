@@ -67,7 +67,7 @@ def describe_step(step: StepView, mode: str | None) -> str:
 def describe_result(result: StepResult) -> str:
     """The resources of a run by state; of a command only how much of its output is cut."""
     if result.code is not None or result.signal is not None:
-        return f"{result.cut_bytes} bytes of output are cut" if result.cut_bytes else ""
+        return _describe_cut(result) if result.cut_bytes else ""
     if result == StepResult(returned=result.returned):
         return visible(result.returned)
     counts = (
@@ -81,6 +81,16 @@ def describe_result(result: StepResult) -> str:
     words = [f"{count} {word}" for count, word in counts if count]
     text = f"{', '.join(words)} of {result.resources}" if words else f"{result.resources} in sync"
     return text + (", stale" if result.is_stale else "")
+
+
+def _describe_cut(result: StepResult) -> str:
+    """How much of the output is not among the lines, and where it is."""
+    cut, whole = f"{result.cut_bytes} bytes of output are cut", result.output
+    if whole is None:
+        return cut
+    if whole.error:
+        return f"{cut}, and all {whole.size} bytes are not stored: {visible(whole.error)}"
+    return f"{cut}; `precast exec output` has all {whole.size} bytes"
 
 
 def describe_work(job: JobView) -> str:

@@ -22,6 +22,7 @@ from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
 from precast.store.jobs.attempts import Attempts, NewAttempt
 from precast.store.jobs.jobs import JobRow, Jobs, NewJobRow
+from precast.store.plans.task_content import TaskContents
 from precast.store.sessions.sessions import Sessions
 from precast.wire.jobs import states
 
@@ -47,8 +48,11 @@ class NewJob(NamedTuple):
 class JobCreation:
     """Holds no state between calls."""
 
-    def __init__(self, jobs: Jobs, attempts: Attempts, sessions: Sessions, audit: AuditLog) -> None:
+    def __init__(
+        self, jobs: Jobs, attempts: Attempts, sessions: Sessions, contents: TaskContents, audit: AuditLog
+    ) -> None:
         self._jobs, self._attempts, self._sessions, self._audit = jobs, attempts, sessions, audit
+        self._contents = contents
 
     def create(self, new: NewJob) -> Transaction[JobRow]:
         """Create a job. Raises UnavailableError RUN-004."""
@@ -57,6 +61,8 @@ class JobCreation:
         row = NewJobRow(new.id, new.kind, request.encode(), new.environment, new.action, new.made_by, work)
         job = yield from self.create_empty(row, len(new.nodes))
         yield from self.add_round(new.id, 1, request, new.nodes, new.seals)
+        if new.kind == EXEC:  # its nodes may send output that is too large for lines
+            yield from self._contents.expect(new.id, [ONLY_TASK])
         yield from self._audit_start(new)
         return job
 

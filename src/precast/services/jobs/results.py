@@ -16,7 +16,17 @@ from precast.store.jobs.attempts import AttemptKey, Attempts, Ending
 from precast.store.jobs.jobs import Jobs
 from precast.store.reports.reports import ReportUpdate, ResourceCounts, RunOutcome
 from precast.wire.jobs import states
-from precast.wire.jobs.orders import Claim, ExecBegan, ExecEnded, ExecOutput, NotRun, OrderEnded, TaskEnded, TaskPhase
+from precast.wire.jobs.orders import (
+    Claim,
+    ExecBegan,
+    ExecEnded,
+    ExecOutput,
+    NotRun,
+    OrderEnded,
+    TaskEnded,
+    TaskPhase,
+    WholeOutput,
+)
 from precast.wire.jobs.views import StepResult
 from precast.wire.reports.records import RunBegan
 
@@ -118,7 +128,7 @@ def _judge_run(finished: RunOutcome, result: StepResult) -> tuple[str | None, st
 
 
 def _end_of_command(body: ExecEnded) -> Ending:
-    result = StepResult(code=body.code, signal=body.signal, cut_bytes=body.cut_bytes)
+    result = StepResult(code=body.code, signal=body.signal, cut_bytes=body.cut_bytes, output=_clean_output(body.whole))
     is_success = body.code == 0 and not body.is_overdue
     reason = None if is_success else states.NOT_SUCCESSFUL
     state = states.COMPLETED if is_success else states.FAILED
@@ -149,6 +159,10 @@ def _end_of_task(body: TaskEnded) -> Ending:
     reason = None if body.is_success else _PHASES[body.phase]
     message = body.message or ("it took too long and was ended" if body.is_overdue else None)
     return Ending(state, reason, _clean(message), body.report[:200] or None, _encode(result))
+
+
+def _clean_output(whole: WholeOutput | None) -> WholeOutput | None:
+    return whole and msgspec.structs.replace(whole, error=_clean(whole.error) or "")
 
 
 def _encode(result: StepResult) -> str:

@@ -52,6 +52,8 @@ def view_result(attempt: AttemptRow, *, with_output: bool) -> StepResult | None:
     if attempt.result is None:
         return None
     result = msgspec.json.decode(attempt.result, type=StepResult)
+    if result.output is not None:  # its digest would let people who may not read it guess what it is
+        result = msgspec.structs.replace(result, output=msgspec.structs.replace(result.output, digest=""))
     return result if with_output else msgspec.structs.replace(result, returned="", telling_line="")
 
 

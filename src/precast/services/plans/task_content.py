@@ -8,6 +8,9 @@ no node can fill the database with content that no job refers to.
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
 
 from precast.base import digests
 from precast.services.code import issues as code_issues
@@ -16,12 +19,15 @@ from precast.services.plans import issues_content as issues
 from precast.store.code.blobs import Blobs
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
+from precast.store.jobs.attempts import Attempts
 from precast.store.plans.task_content import ContentQuota, TaskContents
+from precast.wire.jobs.views import StepResult
 from precast.wire.plans.task_content import (
     MAX_CONTENT_BYTES,
     MAX_JOB_BYTES,
     MAX_JOB_FILES,
     MAX_NODE_BYTES,
+    CollectedFile,
     StoredContent,
 )
 
@@ -30,11 +36,23 @@ QUOTA = ContentQuota(MAX_JOB_FILES, MAX_JOB_BYTES, MAX_NODE_BYTES)
 _SAFE_AGE = timedelta(hours=1)
 
 
+class SentContent(NamedTuple):
+    """What a node has sent for a job: its whole output of a task, or the file that the task has collected from a path."""
+
+    job: str
+    task: int
+    node: str
+    path: str = ""
+
+
 class TaskContentService:
     """Reads and stores content of tasks; holds no state between calls."""
 
-    def __init__(self, database: Database, contents: TaskContents, blobs: Blobs, spool: Path) -> None:
+    def __init__(
+        self, database: Database, contents: TaskContents, attempts: Attempts, blobs: Blobs, spool: Path
+    ) -> None:
         self._database, self._contents, self._blobs, self._spool = database, contents, blobs, spool
+        self._attempts = attempts
 
     async def find_size(self, node: str, digest: str) -> int:
         """The size of content that a node may read now. Raises NotFoundError ENV-013 for any other."""
@@ -42,6 +60,24 @@ class TaskContentService:
         if size is None:
             raise code_issues.NO_CONTENT.error()
         return size
+
+    async def find_sent(self, sent: SentContent) -> StoredContent:
+        """What a node has sent for a job, for a person. Raises NotFoundError PLAN-192."""
+        return await self._database.read(self._find_sent, sent)
+
+    def _find_sent(self, sent: SentContent) -> Transaction[StoredContent]:
+        what = sent.path or "the whole output"
+        missing = issues.NOT_STORED.error
+        step = yield from self._attempts.find_step(sent.job, sent.task, sent.node)
+        if step is None or step.result is None:
+            reason = "the run has no such step" if step is None else f"it is {step.state} and has returned nothing"
+            raise missing(what=what, node=sent.node, run=sent.job[:80], reason=reason)
+        digest, reason = _find_digest(msgspec.json.decode(step.result, type=StepResult), sent.path)
+        if digest and (yield from self._contents.has_collected(sent.job, sent.node, [digest])):
+            size = (yield from self._blobs.find_sizes([digest])).get(digest)
+            if size is not None:
+                return StoredContent(digest, size)
+        raise missing(what=what, node=sent.node, run=sent.job[:80], reason=reason or "the node has not sent it")
 
     def _find_size(self, node: str, digest: str) -> Transaction[int | None]:
         if not (yield from self._contents.is_allowed(node, digest)):
@@ -82,6 +118,19 @@ class TaskContentService:
             raise issues.QUOTA_REACHED.error(node=node, size=size, **limits)
         yield from self._blobs.touch([digest], self._database.clock.now() - _SAFE_AGE)
         return job
+
+
+def _find_digest(result: StepResult, path: str) -> tuple[str, str]:
+    """The digest of the whole output, or of a collected file; or why there is none."""
+    if path:
+        try:
+            collected = msgspec.json.decode(result.returned or "{}", type=dict[str, CollectedFile])
+        except (msgspec.MsgspecError, UnicodeError):
+            collected = {}
+        return (collected[path].digest, "") if path in collected else ("", "the task has not collected such a file")
+    if result.output is None:
+        return "", "the run has all of it as lines, as `watch` shows them"
+    return result.output.digest, result.output.error
 
 
 async def _bounded(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -131,14 +131,17 @@ class TaskContents:
         collected all of it."""
         if not all(map(is_digest, digests)):
             return False
-        source = collected_for or job
-        found = {digest for (digest,) in (yield COLLECTED(job=source, node=collector, digests=json_list(digests)))}
-        # A transfer that was broken off is noted, and its content may not be stored.
-        found &= yield from self._blobs.filter_referenced([content_owner(source)], digests)
-        if found != set(digests):
+        if not (yield from self.has_collected(collected_for or job, collector, digests)):
             return False
         yield from self.allow(job, digests, node)
         return True
+
+    def has_collected(self, job: str, node: str, digests: Sequence[str]) -> Transaction[bool]:
+        """Whether a node has sent all of this content for a job, so that it is stored."""
+        found = {digest for (digest,) in (yield COLLECTED(job=job, node=node, digests=json_list(digests)))}
+        # A transfer that was broken off is noted, and its content may not be stored.
+        found &= yield from self._blobs.filter_referenced([content_owner(job)], digests)
+        return found == set(digests)
 
     # What a node may do now
 

@@ -187,6 +187,14 @@ class ExecOutput(msgspec.Struct, frozen=True):
     lines: Annotated[list[OutputLine], msgspec.Meta(max_length=10_000)]
 
 
+class WholeOutput(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All output of a command or task, of which only the beginning was sent as lines. It is stored as content, or has an error."""
+
+    size: Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+    digest: Annotated[str, msgspec.Meta(pattern=r"\A([0-9a-f]{64})?\Z")] = ""
+    error: Annotated[str, msgspec.Meta(max_length=2_000)] = ""  # why it is not stored
+
+
 class ExecEnded(msgspec.Struct, frozen=True):
     """A command has ended: by itself with a code, or by a signal. Kind `exec-ended`."""
 
@@ -196,7 +204,8 @@ class ExecEnded(msgspec.Struct, frozen=True):
     signal: int | None = None
     is_overdue: bool = False  # the node killed it because it took too long
     lines: int = 0  # lines that were sent
-    cut_bytes: int = 0  # output that was dropped, because it exceeded the limit
+    cut_bytes: int = 0  # output that was not sent as lines, because it exceeded the limit
+    whole: WholeOutput | None = None  # if the lines are not all of it
 
 
 class TaskPhase(msgspec.Struct, frozen=True):

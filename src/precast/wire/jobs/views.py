@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from precast.wire.jobs.orders import MAX_ARGUMENTS, Mode, OutputLine
+from precast.wire.jobs.orders import MAX_ARGUMENTS, Mode, OutputLine, WholeOutput
 from precast.wire.nodes.bodies import TargetsBody
 
 # A number of nodes, or a percentage of them.
@@ -69,7 +69,8 @@ class StepResult(msgspec.Struct, frozen=True, omit_defaults=True):
     is_stale: bool = False
     code: int | None = None
     signal: int | None = None
-    cut_bytes: int = 0
+    cut_bytes: int = 0  # of output that is not among the lines
+    output: WholeOutput | None = None  # all output, if some was cut; people are not shown its digest
     returned: str = ""  # the JSON that a task has returned
     telling_line: str = ""  # of the output of a task that has failed
 

@@ -141,3 +141,36 @@ def test_plan_of_the_environment_is_started_by_its_name(plans: PlanFleet) -> Non
     assert plans.command("plan", "list", "--environment", "production") == "named\n"
     run = plans.read("plan", "start", "named", "--nodes", "role = 'web'", "--override-window")["run"]
     assert (run["plan"], run["counts"], run["run"]["overrides_window"]) == ("named", {"successful": 2}, True)
+
+
+def test_whole_output_and_collected_files_are_fetched_by_the_role_for_commands(plans: PlanFleet) -> None:
+    keys = plans.root("web1") / "var/lib/keys"
+    keys.mkdir(parents=True, exist_ok=True)
+    (keys / "log").write_text("collected")
+    text = """
+- id: many
+  type: shell
+  roles: [web]
+  parameters: {cmd: 'seq 100000; echo late >&2'}
+- id: logs
+  type: copy_files
+  roles: [web]
+  requires: [many]
+  parameters:
+    files: [{src: /var/lib/keys/log, dst: /srv/log}]
+"""
+    run = plans.start(text, "--master", "web1")
+    job = run["run"]["id"]
+    output = "".join(f"{number}\n" for number in range(1, 100_001)) + "late\n"
+    many = plans.instances(job)["many on web1"]["result"]
+    assert many["cut_bytes"] > 0
+    assert many["output"] == {"size": len(output)}
+    assert plans.command("exec", "output", job, "web1", "--task", "1") == output
+    (collecting,) = [
+        row["number"]
+        for row in plans.instances(job).values()
+        if row["number"] != 1 and "digest" in row["result"].get("returned", "")
+    ]
+    words = ("exec", "output", job, "web1", "--task", str(collecting), "--path")
+    assert plans.command(*words, "/var/lib/keys/log") == "collected"
+    assert "has not collected such a file" in plans.command(*words, "/var/lib/keys/other", code=66)

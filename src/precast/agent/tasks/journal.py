@@ -22,6 +22,7 @@ from precast.agent.state.paths import STATE
 from precast.agent.state.spool import Spool, SpoolLimits
 from precast.agent.state.store import LocalStore
 from precast.agent.state.wakeup import wake_daemon
+from precast.agent.tasks.files.whole_output import OutputSpool
 from precast.base.errors import UnavailableError
 from precast.wire.jobs.orders import OutputLine, TaskEnded
 from precast.wire.jobs.programs import Phase
@@ -40,6 +41,7 @@ class TaskJournal:
         self._ready_bytes = 0
         self._flushed_s = 0.0
         self._progress: TaskProgress | None = None
+        self.output: OutputSpool | None = None  # all of it, once the task has begun
 
     @property
     def store(self) -> LocalStore:
@@ -75,6 +77,10 @@ class TaskJournal:
         progress = self.orders.read_progress(self._order)
         assert progress is not None, "it is written when the task begins"
         self._progress, self._limit_bytes = progress, limit_bytes
+        self.output = OutputSpool(self._root)
+        if printed := progress.output_bytes + progress.cut_bytes:
+            self.output.size = printed
+            self.output.give_up("an earlier process of the task, which has ended, has printed a part of it")
         return progress
 
     def enter_phase(self, phase: Phase, message: str) -> None:
@@ -86,8 +92,11 @@ class TaskJournal:
 
     def add(self, lines: Sequence[OutputLine]) -> None:
         """Add lines to the output. They are sent in batches; without lines, what is there is sent if it is time."""
+        assert self.output is not None, "the task has begun"
         for line in lines:
-            size = len(line.text.encode(errors="replace")) + 1
+            text = line.text.encode(errors="replace") + b"\n"
+            self.output.add(text)
+            size = len(text)
             if self.progress.cut_bytes or self.progress.output_bytes + size > self._limit_bytes:
                 self._progress = msgspec.structs.replace(self.progress, cut_bytes=self.progress.cut_bytes + size)
                 continue
@@ -130,11 +139,18 @@ class TaskJournal:
                 close_within(self.store, self.spool, db, why)
         return str(found[-1][0]) if found else ""
 
+    @property
+    def cut_output(self) -> OutputSpool | None:
+        """All output, if some of it is not sent as lines. Called after `flush`."""
+        return self.output if self.progress.cut_bytes else None
+
     def end(self, ended: TaskEnded, *, is_stopped: bool) -> None:
         """Report the end of the task."""
         self.flush()
         counted = msgspec.structs.replace(ended, lines=self.progress.lines, cut_bytes=self.progress.cut_bytes)
         self.orders.end(counted, is_stopped=is_stopped)
+        if self.output is not None:
+            self.output.close()
         self._wake()
 
     def _wake(self) -> None:

@@ -17,10 +17,11 @@ from precast.agent.orders.reboot_orders import DEADLINE_S, NOT_REBOOTED
 from precast.agent.tasks.catalogs import CatalogAccess
 from precast.agent.tasks.checks.registry import describe_test, run_test
 from precast.agent.tasks.context import MAX_MESSAGE_CHARS, StepOutcome, TaskContext, failed
+from precast.agent.tasks.files.whole_output import SEND_S, OutputSpool
 from precast.agent.tasks.journal import TaskJournal
 from precast.agent.tasks.step_process import How, Step, StepEnd, StepLimits, StepRunner
 from precast.agent.tasks.works.registry import carry_out_work, describe_work
-from precast.wire.jobs.orders import TaskEnded
+from precast.wire.jobs.orders import TaskEnded, WholeOutput
 from precast.wire.jobs.programs import AnyTest, CatalogWork, ManifestWork, Phase, RebootWork
 
 # Between two attempts of a test.
@@ -169,6 +170,7 @@ class TaskRun:
         broken_off = ""
         if isinstance(self._task.program.work, CatalogWork | ManifestWork):
             broken_off = self._journal.close_report("its task was ended before it was")
+        whole, how = self._send_output() if end.how == "ended" else (None, end.how)
         ended = TaskEnded(
             self._task.order.order,
             clock.now(),
@@ -181,8 +183,29 @@ class TaskRun:
             result=worked.result,
             report=worked.report or broken_off,
             telling_line=shown.telling_line,
+            whole=whole,
         )
-        self._journal.end(ended, is_stopped=end.how == "stopped")
+        self._journal.end(ended, is_stopped=how == "stopped")
+
+    def _send_output(self) -> tuple[WholeOutput | None, How]:
+        """Send the output to a server if it is not all among the lines. Returns also whether that was stopped.
+
+        What the task has left running goes on.
+        """
+        self._journal.flush()
+        output = self._journal.cut_output
+        if output is None or not self._task.program.sends_content:
+            return None, "ended"
+        limits = StepLimits(time.monotonic() + 2 * SEND_S, SEND_S, is_test=True)
+        sent, how = self._run_step(lambda context: _send(context, output), limits)
+        if not sent.result:
+            return output.describe(sent.message), how
+        return msgspec.json.decode(sent.result, type=WholeOutput), how
+
+
+def _send(context: TaskContext, output: OutputSpool) -> StepOutcome:
+    in_time = context._replace(deadline_s=time.monotonic() + SEND_S)
+    return StepOutcome(True, result=msgspec.json.encode(output.send(in_time)).decode())
 
 
 def _request_reboot(command: Sequence[str]) -> StepOutcome:

@@ -153,7 +153,12 @@ def _end_of_order(body: OrderEnded) -> Ending:
 def _end_of_task(body: TaskEnded) -> Ending:
     line = _clean(body.telling_line) or ""
     result = StepResult(
-        code=body.code, signal=body.signal, cut_bytes=body.cut_bytes, returned=body.result, telling_line=line
+        code=body.code,
+        signal=body.signal,
+        cut_bytes=body.cut_bytes,
+        output=_clean_output(body.whole),
+        returned=body.result,
+        telling_line=line,
     )
     state = states.COMPLETED if body.is_success else states.FAILED
     reason = None if body.is_success else _PHASES[body.phase]

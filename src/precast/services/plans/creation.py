@@ -76,8 +76,8 @@ class PlanRunCreation:
             yield from stores.catalogs.hold(job, pinned.catalogs)
         if prepared.executables:
             yield from stores.contents.allow(job, prepared.executables)
-        if prepared.collecting:
-            yield from stores.contents.expect(job, prepared.collecting)
+        if prepared.sending:
+            yield from stores.contents.expect(job, prepared.sending)
 
     def add_round(
         self,

@@ -23,7 +23,7 @@ from precast.store.engine.query import Transaction
 from precast.store.jobs.attempts import Attempts
 from precast.store.jobs.jobs import JobRow
 from precast.store.plans.runs import PlanRuns, ProgramRow
-from precast.wire.jobs.programs import CollectWork, ExecutableWork, parse_program
+from precast.wire.jobs.programs import ExecutableWork, parse_program
 from precast.wire.plans.bodies import PlanCheck, PlanRunView, RunTaskBody
 
 
@@ -82,8 +82,8 @@ class TaskReplays:
         commands = programs if parsed.needs_command_right else []
         nodes = {body.node: data} if data is not None else {}
         instances = [Instances(1, [body.node])]
-        collecting = [1] if isinstance(parsed.work, CollectWork) else []
-        return job, PreparedPlan(check, alone, instances, programs, commands, nodes, executables, collecting)
+        sending = [1] if parsed.sends_content else []
+        return job, PreparedPlan(check, alone, instances, programs, commands, nodes, executables, sending)
 
     def _find_program(self, run: str, number: int, body: RunTaskBody) -> Transaction[str]:
         for row in (yield from self._runs.list_programs(run, number)):

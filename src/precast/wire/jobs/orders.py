@@ -230,6 +230,7 @@ class TaskEnded(msgspec.Struct, frozen=True):
     is_overdue: bool = False
     lines: int = 0
     cut_bytes: int = 0
+    whole: WholeOutput | None = None  # if the lines are not all of its output
     result: Annotated[str, msgspec.Meta(max_length=MAX_RESULT_CHARS)] = ""
     report: str = ""  # the id of the node's own run, of work that applies a catalog
     # Of the output of a command that has failed: people who may not see output are not shown it.

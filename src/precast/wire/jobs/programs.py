@@ -200,6 +200,11 @@ class TaskProgram(msgspec.Struct, frozen=True, omit_defaults=True):
         """Whether it does more than apply catalogs and look."""
         return isinstance(self.work, _COMMANDS) or not all(map(only_looks, (*self.before, *self.after)))
 
+    @property
+    def sends_content(self) -> bool:
+        """Whether its node may send content: the files that it collects, or output that is too large for lines."""
+        return self.needs_command_right
+
 
 def only_looks(test: AnyTest) -> bool:
     """Whether a test needs no right for commands: it runs nothing, and does not tell what is in a file.

@@ -1,7 +1,7 @@
 """Content of tasks: files that one node has collected and others copy, and files of the environment that a task runs.
 
 A node sends and fetches such content by its digest, over requests of its own. It may fetch only what the job allows it that it carries out
-a task of, and send only while one of its tasks collects files.
+a task of, and send only while one of its tasks collects files or runs commands, whose output may be too large for lines.
 """
 
 from typing import Annotated

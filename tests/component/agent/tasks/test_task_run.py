@@ -254,3 +254,30 @@ def test_task_is_answered_once(stage: Stage, kind: str) -> None:
     stage.recover()
     outcome = stage.outcome()
     assert [name for name, _ in outcome._records if name in (NOT_RUN, TASK_ENDED)] == [kind]
+
+
+def test_output_beyond_its_bound_that_no_server_takes_is_refused_whole_and_the_task_succeeds(stage: Stage) -> None:
+    outcome = stage.run(ShellWork("seq 100"), output_bytes=10)
+    whole = outcome.ended.whole
+    assert outcome.ended.is_success
+    assert whole is not None
+    assert (whole.size, whole.digest) == (292, "")
+    assert "AGENT-063" in whole.error
+
+
+def test_output_of_which_an_earlier_process_has_printed_a_part_is_not_offered_as_whole(
+    stage: Stage, tmp_path: Path
+) -> None:
+    test = CommandTest(cmd=f"echo line; touch {tmp_path}/on; test -e {tmp_path}/second || sleep 600")
+    stage.grant(TaskProgram("t", NoWork(), before=[test]), output_bytes=8)
+    process = stage.start()
+    wait_for(lambda: stage.outcome().lines)
+    kill(stage, process)
+    (tmp_path / "second").touch()
+    stage.recover()
+    stage.claim_and_grant()
+    stage.carry_out()
+    whole = stage.outcome().ended.whole
+    assert whole is not None
+    assert (whole.size, whole.digest) == (10, "")
+    assert "an earlier process" in whole.error

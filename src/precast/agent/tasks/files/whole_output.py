@@ -39,6 +39,10 @@ class OutputSpool:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Delete what is spooled."""
         self._file.close()
 
     def add(self, data: bytes) -> None:
@@ -63,15 +67,15 @@ class OutputSpool:
     def send(self, context: TaskContext) -> WholeOutput:
         """Send the output to a server, or say why that was not possible. Raises nothing: an output is no reason to fail."""
         if self._error:
-            return self._not_sent(self._error)
+            return self.describe(self._error)
         digest = self._digest.hexdigest()
         try:
             with ServerContent(context) as server:
                 server.send(digest, self._file, self.size)
         except PrecastError as error:
-            return self._not_sent(f"{error.message} [{error.code}]")
+            return self.describe(f"{error.message} [{error.code}]")
         except OSError as error:
-            return self._not_sent(error.strerror or str(error))
+            return self.describe(error.strerror or str(error))
         return WholeOutput(self.size, digest)
 
     def send_alone(self, context: TaskContext) -> WholeOutput:
@@ -81,12 +85,13 @@ class OutputSpool:
             signal.setitimer(signal.ITIMER_REAL, max(context.left_s, 0.1))
             return self.send(context)
         except TimeoutError as error:  # between two of its steps
-            return self._not_sent(str(error))
+            return self.describe(str(error))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             signal.signal(signal.SIGALRM, before)
 
-    def _not_sent(self, why: str) -> WholeOutput:
+    def describe(self, why: str) -> WholeOutput:
+        """The output as one that is not stored."""
         return WholeOutput(self.size, error=why[:MAX_MESSAGE_CHARS])
 
 

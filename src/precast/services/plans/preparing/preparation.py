@@ -59,7 +59,7 @@ class PreparedPlan(NamedTuple):
     commands: Sequence[ProgramRow] = ()  # those that the signer has to seal
     data: Mapping[str, bytes] = {}
     executables: Sequence[str] = ()  # the digests of files of the environment that nodes fetch
-    collecting: Sequence[int] = ()  # the tasks whose nodes send files
+    sending: Sequence[int] = ()  # the tasks whose nodes may send files or output
     comparison: PlanComparison | None = None  # with the version that was pinned before
 
 
@@ -199,7 +199,7 @@ class PlanPreparation:
         )
         data = await asyncio.to_thread(_encode_all, found)
         return PreparedPlan(
-            check, pinned, instances, built.programs, built.commands, data, built.executables, built.collecting
+            check, pinned, instances, built.programs, built.commands, data, built.executables, built.sending
         )
 
 

@@ -17,7 +17,7 @@ from precast.services.plans.preparing.values import EvaluatedPlan
 from precast.store.plans.runs import ProgramRow
 from precast.wire.jobs import states
 from precast.wire.jobs.orders import Mode
-from precast.wire.jobs.programs import CollectWork, ExecutableWork, NoWork, TaskProgram, program_text
+from precast.wire.jobs.programs import ExecutableWork, NoWork, TaskProgram, program_text
 
 # After so many errors no further programs are built.
 MAX_ERRORS = 100
@@ -46,7 +46,7 @@ class BuiltPrograms(NamedTuple):
     errors: list[PlanProblem]
     warnings: list[PlanProblem]
     executables: list[str]
-    collecting: list[int]
+    sending: list[int]
 
 
 def build_programs(
@@ -86,7 +86,7 @@ class _ProgramBuilder:
         self._errors: list[PlanProblem] = []
         self._warnings: list[PlanProblem] = []
         self._executables: set[str] = set()
-        self._collecting: list[int] = []
+        self._sending: list[int] = []
         self._bytes = 0  # of all different programs
 
     def add_task(self, number: int, names: Sequence[str]) -> None:
@@ -125,7 +125,7 @@ class _ProgramBuilder:
             self._errors,
             self._warnings,
             sorted(self._executables),
-            self._collecting,
+            self._sending,
         )
 
     def _has_room(self, text: str, task: PlanTask, name: str) -> bool:
@@ -146,8 +146,8 @@ class _ProgramBuilder:
             self._commands.append(row)
         if isinstance(program.work, ExecutableWork):
             self._executables.add(program.work.content)
-        if isinstance(program.work, CollectWork):
-            self._collecting.append(row.task)
+        if program.sends_content:
+            self._sending.append(row.task)
 
     def _build(self, number: int, task: PlanTask, name: str) -> TaskProgram | None:
         """The program of an instance; None if it is wrong."""

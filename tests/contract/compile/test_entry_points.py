@@ -13,6 +13,8 @@ from precast.base import digests
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError, InputError, NotFoundError
 from precast.base.ids import CountedIds
+from precast.catalog import body as bodies
+from precast.catalog.secret_references import references
 from precast.services.catalogs.problems import CatalogProblems
 from precast.services.catalogs.pruning import CatalogPruner
 from precast.services.catalogs.views import CatalogViews
@@ -300,6 +302,29 @@ async def test_held_catalog_is_neither_changed_by_a_decision_nor_pruned(site: Si
     await site.pruning.prune()
     assert held == set()
     assert await site.database.read(site.catalogs.documents.find, skeleton) is None
+
+
+async def test_held_catalog_keeps_its_secrets(site: Site) -> None:
+    async def deploy(secret: str) -> str:
+        await site.deploy({**CODE, HOSTS: f"file {{ '/etc/token': content => Sensitive('{secret}') }}\n"})
+        await site.settle()
+        document = await site.catalogs.documents.read((await site.row("web1", HOSTS)).skeleton or "")
+        assert document is not None
+        return next(ref for each in bodies.decode(document).resources for ref in references(each.parameters))
+
+    await site.node("web1")
+    await site.want(["web1"], HOSTS)
+    await deploy("base-secret")
+    ref = await deploy("held-secret")
+    await site.hold("job1", "web1", HOSTS)
+    assert await deploy("later-secret") != ref
+    site.clock.advance(40 * DAY_S)
+    await site.pruning.prune()
+    (value,) = await site.secret_values.open_values("production", [ref])
+    assert value.value == b'"held-secret"'
+    await site.database.write(site.entries.release, "job1")
+    await site.pruning.prune()
+    assert await site.secret_values.open_values("production", [ref]) == []
 
 
 async def test_pin_of_a_catalog_that_is_no_longer_staged_is_given_back(site: Site) -> None:

@@ -21,6 +21,7 @@ from precast.cli.server.database import new_if_missing, opened_at
 from precast.services.identity import issues as identity_issues
 from precast.services.identity.signer.key_backup import KeyFiles, KeyPlace, owner_of
 from precast.services.identity.signer.passphrase import find_passphrase
+from precast.services.secrets import issues as secret_issues
 from precast.services.secrets.key_backup import KeyFilesWithSecrets, KeyPlaceWithSecrets
 from precast.services.secrets.key_source import KeyFile
 from precast.store import issues
@@ -82,6 +83,8 @@ async def back_up(args: argparse.Namespace) -> int:
                 files = KeyFiles(_keys_place(settings))
                 files.refuse_other_site(database.location, known)
                 keys = files
+                if args.with_secrets_key and settings.secrets_key_command:
+                    raise secret_issues.KEYS_FROM_COMMAND.error(source="the command of secrets_key_command")
                 if args.with_secrets_key:
                     keys = KeyFilesWithSecrets(files, KeyFile(settings.secrets_key_file))
         lock = _find_lock(args, is_needed=keys is not None)

@@ -50,5 +50,6 @@ KEYS_FROM_COMMAND = Issue(
     "SECRET-008",
     Kind.INPUT,
     "the secrets key of this server comes from {source}",
-    "change it there: a new key is printed first, and the old one after it as long as `precast secrets status` names it",
+    "change it and back it up there; after a change, it must print the new key first, and the old one as long as `precast secrets "
+    "status` names it",
 )

@@ -9,6 +9,7 @@ from precast.base.files import make_directories, new_file
 from precast.services.identity.signer.key_backup import KeyFiles, KeyPlace
 from precast.services.secrets import issues
 from precast.services.secrets.key_source import MAX_BYTES, KeyFile
+from precast.store import issues as store_issues
 from precast.store.schema.backup_format import FilePart, Header
 
 # The name of the file in a backup, whatever its name on the server.
@@ -59,6 +60,8 @@ class KeyPlaceWithSecrets:
         if part.name != NAME:
             self._place.write(part)
             return
+        if part.offset or len(part.data) > MAX_BYTES:
+            raise store_issues.BACKUP_BROKEN.error(path="the backup", reason=f"its {NAME} is too long")
         self._data = part.data
         if self._place.takes_keys:
             self._refuse_other(part.data)

@@ -8,7 +8,7 @@ Answers are plain JSON data, or `ABSENT`. A file's content is not an answer of i
 """
 
 import enum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -18,7 +18,9 @@ from precast.catalog.sensitive import texts
 from precast.lang.issues import compiler as issues
 from precast.lang.issues import secrets as secret_issues
 from precast.lang.puppetdb.answers import FleetAnswer, decode_answer
-from precast.lang.values.secret_texts import SecretTexts
+
+if TYPE_CHECKING:
+    from precast.lang.values.secret_texts import SecretTexts
 
 Step = str | int
 Path = tuple[Step, ...]
@@ -240,14 +242,23 @@ class Inputs:
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
-        self.secrets = SecretTexts()
+        self._secrets: SecretTexts | None = None
         self._known: dict[Question, Answer] = {}
+
+    @property
+    def secrets(self) -> "SecretTexts":
+        """The secrets of the compile; made when code is evaluated. A check whether inputs have changed does not load the language."""
+        if self._secrets is None:
+            from precast.lang.values.secret_texts import SecretTexts
+
+            self._secrets = SecretTexts()
+        return self._secrets
 
     def ask(self, question: Question) -> Answer:
         known = self._known
         if question in known:
             return known[question]
-        if self.secrets.unwraps:
+        if self._secrets is not None and self._secrets.unwraps:
             self._refuse_secret(question)
         answer = known[question] = self._answers.answer(question)
         return answer

@@ -39,7 +39,7 @@ def fill() -> Transaction[None]:
     yield from insert("blob", [(f"d{n}", 1, n, n) for n in range(ROWS)])
     yield from insert("blob_chunk", [(f"d{n}", 0, b"x") for n in range(ROWS)])
     yield from insert("blob_reference", [(f"d{n}", f"tree:{n % 1000}") for n in range(ROWS)])
-    yield from insert("environment", [(f"e{n}", f"d{n}", 1, "manual", n, 0, 0) for n in range(ROWS)])
+    yield from insert("environment", [(f"e{n}", f"d{n}", 1, "manual", n, 0, 0, "released") for n in range(ROWS)])
     yield from insert("environment_version", [(f"e{n}", 1, f"d{n}", "", None, "x", n, None, None) for n in range(ROWS)])
     yield from insert("content_upload", [(f"e{n % 50}", f"d{n}", n) for n in range(ROWS)])
     environment_of = [f"e{n % 50}" if n % 50 else None for n in range(ROWS)]

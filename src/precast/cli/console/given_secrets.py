@@ -3,9 +3,9 @@
 import argparse
 import hashlib
 import hmac
-import json
 from typing import Any
 
+from precast.base import canonical
 from precast.cli import issues
 from precast.lang.inputs import ABSENT, DENIED, Answer
 
@@ -26,7 +26,7 @@ class GivenSecrets:
         if fields is None or (field and field not in fields):
             return ABSENT
         # A command keeps no trace that others read, so it has no key.
-        return hmac.digest(b"", json.dumps(self.value(source, path, field)).encode(), hashlib.sha256).hex()
+        return hmac.digest(b"", canonical.encode(self.value(source, path, field)), hashlib.sha256).hex()
 
     def value(self, source: str, path: str, field: str) -> Any:
         fields = self._sources[source][path]

@@ -36,20 +36,31 @@ def test_links_that_lead_outside_or_nowhere_are_absent(site: Path) -> None:
     (own / "out").symlink_to(site / "shared/secret")
     (own / "broken").symlink_to("nowhere")
     (own / "round").symlink_to("round")
-    (site / "shared/available/linked/out").symlink_to(site / "shared/secret")
     _, files, _ = open_environment(str(site / "env"))
-    outside = f"{site}/shared/enabled"
-    for path in (
-        *("modules/own/out", "modules/own/broken", "modules/own/round", "../shared/secret", "\0"),
-        *(f"{outside}/linked/out", f"{outside}/../secret", f"{outside}/linked/../../secret", f"{site}/shared/secret"),
-    ):
+    for path in ("modules/own/out", "modules/own/broken", "modules/own/round", "../shared/absent", "\0"):
         assert files.digest(path) is ABSENT, path
         assert files.names(path) is ABSENT, path
 
 
+def test_file_that_exists_outside_is_refused(site: Path) -> None:
+    """The compile of a server has no such file: to say that it is absent would hide the difference."""
+    (site / "shared/available/linked/out").symlink_to(site / "shared/secret")
+    _, files, _ = open_environment(str(site / "env"))
+    outside = f"{site}/shared/enabled"
+    for path in (
+        *("../shared/secret", f"{site}/shared/secret"),
+        *(f"{outside}/linked/out", f"{outside}/../secret", f"{outside}/linked/../../secret"),
+    ):
+        with pytest.raises(InputError, match="outside"):
+            files.digest(path)
+        assert files.names(path) is ABSENT, path
+
+
 def test_directory_outside_counts_only_if_it_is_named(site: Path) -> None:
-    tree = DirectoryTree(site / "env")
-    assert tree.read(f"{site}/shared/enabled/linked/manifests/init.pp") is None
+    path = f"{site}/shared/enabled/linked/manifests/init.pp"
+    assert DirectoryTree(site / "env", (site / "shared/enabled",)).read(path) is not None
+    with pytest.raises(InputError, match="outside"):
+        DirectoryTree(site / "env").read(path)
 
 
 def test_wrong_configuration_is_an_error_at_once(site: Path) -> None:

@@ -61,7 +61,10 @@ LOOSE = {
         """,
     ),
 }
-COUNT = {table: Query(f"test.count_{table}", f"SELECT count(*) FROM {table}") for table in ("trace_chain", "document")}
+COUNT = {
+    table: Query(f"test.count_{table}", f"SELECT count(*) FROM {table}")
+    for table in ("trace_chain", "document", "catalog_export")
+}
 
 
 class Site(CompileServices):
@@ -144,6 +147,17 @@ async def test_served_and_retained_catalogs_are_not_deleted(site: Site) -> None:
     assert (await site.releases.rollback(RollbackBody(EVERYONE, ""), "person:a")).released == ["a"]
     assert b"red on a" in ((await site.downloads.fetch("a", "")).body or b"")
     assert await site.loose() == []
+
+
+async def test_exports_are_deleted_with_their_document(site: Site) -> None:
+    await site.deploy({"manifests/site.pp": "@@notify { $facts['colour']: }"})
+    for colour in ("red", "green", "blue"):
+        await site.paint("a", colour)
+        await site.settle()
+    assert await site.rows("catalog_export") == 3
+    site.clock.advance(31 * DAY_S)
+    await site.pruning.prune()
+    assert await site.rows("catalog_export") == await site.rows("trace_chain") < 3
 
 
 async def test_old_releases_are_deleted_except_the_one_that_a_rollback_needs(

@@ -9,7 +9,7 @@ prints a line for each function; `--pins` prints the versions of files for which
 import argparse
 import collections
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from precast.base import digests
@@ -32,6 +32,17 @@ def files(roots: list[Path]) -> Iterator[RubyFile]:
                     yield RubyFile(name, str(path), digests.of_bytes(data), data.decode("utf-8", "replace"))
 
 
+def read(path: str) -> tuple[str, str] | None:
+    """Return the digest and the text of a file."""
+    place = Path(path)
+    return (digests.of_bytes(place.read_bytes()), place.read_text("utf-8", "replace")) if place.is_file() else None
+
+
+def finder(roots: list[Path]) -> Callable[[str], str | None]:
+    """Return the function that finds a file in any module."""
+    return lambda name: next((str(path) for root in roots for path in sorted(root.glob(f"*/{name}"))), None)
+
+
 def print_pins(roots: list[Path]) -> None:
     pins: dict[str, set[str]] = {}
     for file in files(roots):
@@ -51,7 +62,10 @@ def main(arguments: list[str]) -> int:
     if options.pins:
         print_pins(options.roots)
         return 0
-    found = [check_function(file, ignores_ours=options.all) for file in files(options.roots)]
+    found = [
+        check_function(file, read=read, find=finder(options.roots), ignores_ours=options.all)
+        for file in files(options.roots)
+    ]
     for each in found if options.list else ():
         reasons = "; ".join(f"{finding.path}:{finding.line} {finding.reason}" for finding in each.findings[:3])
         print(f"{each.how:5} {each.name:45} {reasons}")

@@ -22,8 +22,6 @@ from precast.lang.compiler.compilation import Compilation
 from precast.lang.functions import library, registry
 from precast.lang.functions.ruby.checking import find_unknown
 from precast.lang.functions.ruby.selection import RubyFile, load, native_for, select
-from precast.lang.ruby.declarations.file_lexer import lex_file
-from precast.lang.ruby.syntax.parser import parse_tokens
 from precast.lang.values.base import Hash, Sensitive, to_string
 from tools.oracle import Asked
 from tools.ruby_functions import files
@@ -72,8 +70,7 @@ def comparable(root: Path) -> Iterator[RubyFile]:
             continue  # a built-in function of Puppet comes before one of a module
         seen.add(file.name)
         try:
-            source = Source(file.path, file.text)
-            if next(find_unknown(source, parse_tokens(source, lex_file(source)[:-1])), None) is not None:
+            if next(find_unknown(Source(file.path, file.text)), None) is not None:
                 continue
         except PrecastError:
             continue

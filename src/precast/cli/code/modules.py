@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,10 @@ def _check(args: argparse.Namespace) -> int:
         for name, (_, metadata) in modules.items()
         for problem in (*metadata.problems, *unmet.get(name, ()))
     ]
-    problems += [(name, problem) for name, (path, _) in modules.items() for problem in _missing_functions(path, files)]
+    roots = [path for path, _ in modules.values()]
+    problems += [
+        (name, problem) for name, (path, _) in modules.items() for problem in _missing_functions(path, files, roots)
+    ]
     problems += _differences(place, _puppetfile(place), read_lock(place))
     if args.json:
         print_json(
@@ -158,7 +162,17 @@ def _check(args: argparse.Namespace) -> int:
     return EXIT_PROBLEMS if problems else 0
 
 
-def _missing_functions(path: str, files: FileStore) -> Iterator[str]:
+def _read(files: FileStore, path: str) -> tuple[str, str] | None:
+    digest = files.digest(path)
+    return None if digest is ABSENT else (digest, files.content(digest).decode("utf-8", "replace"))
+
+
+def _find(files: FileStore, roots: list[str], name: str) -> str | None:
+    """The path of the first file of this name in a module."""
+    return next((path for root in roots if files.digest(path := f"{root}/{name}") is not ABSENT), None)
+
+
+def _missing_functions(path: str, files: FileStore, roots: list[str]) -> Iterator[str]:
     """The Ruby functions of a module that cannot run, with the place. A function with the name of a keyword cannot be called."""
     # The Ruby subset is imported late: the other commands of the group do not need it.
     from precast.lang.functions.ruby.checking import check_function
@@ -172,7 +186,11 @@ def _missing_functions(path: str, files: FileStore) -> Iterator[str]:
             if registry.find(name) is not None or name in KEYWORDS or digest is ABSENT:
                 continue
             text = files.content(digest).decode("utf-8", "replace")
-            status = check_function(RubyFile(name.lower(), file_path, digest, text))
+            status = check_function(
+                RubyFile(name.lower(), file_path, digest, text),
+                read=partial(_read, files),
+                find=partial(_find, files, roots),
+            )
             for finding in status.findings[:1]:
                 yield f"the function {name} cannot run: {finding.path}:{finding.line}: {finding.reason}"
 

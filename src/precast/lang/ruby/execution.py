@@ -203,6 +203,10 @@ class Execution:
         """Return the text of a file. Raises InputError LANG-901 where files are not part of the inputs."""
         raise issues.NOT_IN_SUBSET.error(construct=f"the file {path}, which is no input of the compile")
 
+    def require(self, name: str, *, is_relative: bool) -> bool:
+        """Load a file of a module; a library is built in, or its use is refused at the call."""
+        return True
+
     # What code can find
 
     def has_method(self, this: Any, name: str) -> bool:

@@ -278,3 +278,36 @@ def test_check_gives_the_first_reason(text: str, reason: str) -> None:
     status = check_function(RubyFile("m::f", MODERN, digests.of_bytes(text.encode()), text))
     assert status.how == "no"
     assert reason in status.findings[0].reason
+
+
+def test_file_of_a_module_that_the_code_requires_is_loaded_and_traced() -> None:
+    files = modern("  def f(x)\n    PuppetX::M::Tools.twice(x) + Extra::ONE\n  end")
+    files[MODERN] = "require 'puppet_x/m/tools'\nrequire_relative '../../../extra'\nrequire 'json'\n" + files[MODERN]
+    files["modules/m/lib/puppet_x/m/tools.rb"] = (
+        "module PuppetX; end\nmodule PuppetX::M\n  class Tools\n    def self.twice(x)\n      x * 2\n    end\n  end\nend\n"
+    )
+    files["modules/m/lib/extra.rb"] = "module Extra\n  ONE = 1\nend\n"
+    assert value("m::f(4)", files) == 9
+    del files["modules/m/lib/extra.rb"]
+    assert failure("m::f(4)", files).error.code == "LANG-471"
+
+
+def test_scram_hash_of_newer_modules_is_as_ruby_computes_it() -> None:
+    files = modern(
+        """
+  def f(password, salt)
+    key = OpenSSL::KDF.pbkdf2_hmac(password, salt: salt, iterations: 4096, length: 32, hash: OpenSSL::Digest.new('SHA256'))
+    parts = ['Client Key', 'Server Key'].map do |text|
+      hmac = OpenSSL::HMAC.new(key, OpenSSL::Digest.new('SHA256'))
+      hmac << text
+      hmac.digest
+    end
+    client = OpenSSL::Digest.new('SHA256').digest parts[0]
+    'SCRAM-SHA-256$4096:%<salt>s$%<client>s:%<server>s' % {
+      salt: Base64.strict_encode64(salt), client: Base64.strict_encode64(client), server: Base64.strict_encode64(parts[1]),
+    }
+  end"""
+    )
+    assert value("m::f('p', 'salt')", files) == (
+        "SCRAM-SHA-256$4096:c2FsdA==$KWwHs1ysS4TG8aVMBScx1VhLJ3KSCqfSRgDNt4mY41Q=:npDy99qnByIELLIqisIld8O1Q3Le3jX0Fdls6+FA3TE="
+    )

@@ -4,14 +4,15 @@ The file is parsed and run at its top level, and its tree is searched for consta
 Code that a check like this cannot see, such as `send` with a computed name, is found when it runs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source
-from precast.lang.functions.ruby.files import read_code, run_file
+from precast.lang.functions.ruby.code import read_code
+from precast.lang.functions.ruby.files import run_file
 from precast.lang.functions.ruby.selection import RubyFile, native_for
 from precast.lang.issues import functions as function_issues
 from precast.lang.ruby.declarations.file_lexer import lex_file
@@ -44,28 +45,44 @@ class FunctionStatus(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
 
+# Returns the digest and the text of a file of the environment, None if it does not exist.
+ReadFile = Callable[[str], tuple[str, str] | None]
+# Returns the path of the first file of this name in any module, None if no module has it.
+FindFile = Callable[[str], str | None]
+
+
 class _CheckHost:
-    """The compile of a check: a file that reads more than its text while it is loaded cannot be checked."""
+    """The compile of a check: it has the files of modules, and nothing else that code could use while it is loaded."""
 
     has_unknowns = False
     top = None
+
+    def __init__(self, read: ReadFile, find: FindFile) -> None:
+        self.text, self.module_file = read, find
+        self.inputs = self.loader = self
 
     def __getattr__(self, name: str) -> Any:
         raise function_issues.IMPURE.error(name=f"a file that uses the compile ({name}) while it is loaded")
 
 
-def check_function(file: RubyFile, *, ignores_ours: bool = False) -> FunctionStatus:
+def check_function(
+    file: RubyFile,
+    *,
+    read: ReadFile = lambda path: None,
+    find: FindFile = lambda name: None,
+    ignores_ours: bool = False,
+) -> FunctionStatus:
     """Return how a function runs, with everything found that cannot; with `ignores_ours` as if we had no implementation of it."""
     if not ignores_ours and native_for(file) is not None:
         return FunctionStatus(file.name, file.path, "twin")
     try:
-        ran = run_file(_CheckHost(), read_code(file.path, file.digest, file.text), None)
+        ran = run_file(_CheckHost(read, find), read_code(file.path, file.digest, file.text), None)
     except PrecastError as error:
         return FunctionStatus(file.name, file.path, "no", (_finding(file.path, error),))
     if file.name not in {name.lower() for name in ran.functions}:
         return FunctionStatus(file.name, file.path, "no", (Finding(file.path, 1, "the file does not define it"),))
-    source = Source(file.path, file.text)
-    findings = tuple(find_unknown(source, parse_tokens(source, lex_file(source)[:-1])))
+    sources = (Source(file.path, file.text), *ran.execution.required.values())
+    findings = tuple(find_unknown(*sources))
     return FunctionStatus(file.name, file.path, "no" if findings else "ruby", findings)
 
 
@@ -75,13 +92,14 @@ def _finding(path: str, error: PrecastError) -> Finding:
     return Finding(error.source.path, error.source.position(error.span.start).line, error.message)
 
 
-def find_unknown(source: Source, tree: nodes.Node) -> Iterator[Finding]:
-    """Yield each constant, method and function in the tree that neither the file nor the subset has."""
-    everything = list(_walk(tree))
+def find_unknown(*sources: Source) -> Iterator[Finding]:
+    """Yield each constant, method and function in these files that neither they nor the subset have. Raises for syntax errors."""
+    located = [(source, node) for source in sources for node in _walk(parse_tokens(source, lex_file(source)[:-1]))]
+    everything = [node for _, node in located]
     own_names = {node.name for node in everything if isinstance(node, nodes.MethodDefinition)} | _attributes(everything)
     own_constants = set(_own_constants(everything))
     known_methods = {name for table in METHODS.values() for name in table} | own_names
-    for node in everything:
+    for source, node in located:
         reason = _reason(node, own_names, own_constants, known_methods)
         if reason:
             yield Finding(source.path, source.position(node.span.start).line, reason)

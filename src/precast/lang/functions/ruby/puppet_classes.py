@@ -5,13 +5,17 @@ Every read goes through the traced inputs; what is outside of the environment is
 
 import datetime
 import fnmatch
+import posixpath
 import re
 from typing import Any
 
+from precast.base.spans import Source
+from precast.lang.functions.ruby.code import read_code
 from precast.lang.functions.versioncmp import versioncmp
 from precast.lang.issues import erb as issues
 from precast.lang.issues import functions as function_issues
 from precast.lang.ruby.errors import raised
+from precast.lang.ruby.evaluation.frames import Frame
 from precast.lang.ruby.execution import Execution
 from precast.lang.ruby.methods.dispatch import call_method, method, of_class, plain_text, to_str
 from precast.lang.ruby.objects import Constant, Proc
@@ -25,12 +29,38 @@ from precast.lang.values.times import Timestamp
 Args = list[Any]
 
 
-def load() -> None:
-    """Do nothing: importing this module declares the methods."""
-
-
 class CompileExecution(Execution):
     """An execution in a compile, which may read files of the environment."""
+
+    def require(self, name: str, *, is_relative: bool) -> bool:
+        """Run a file of a module once, in this execution. Raises LANG-901 for a relative one that does not exist."""
+        name = name if name.endswith(".rb") else f"{name}.rb"
+        if is_relative:
+            path: str | None = posixpath.normpath(posixpath.join(posixpath.dirname(self.path), name))
+        else:
+            path = self.host.loader.module_file(f"lib/{name}")  # type: ignore[attr-defined]
+        if path is None or path in self.required:
+            return path is None
+        found = self.host.inputs.text(path)  # type: ignore[attr-defined]
+        if found is None:
+            raise issues.NOT_IN_SUBSET.error(construct=f"the file {path}, which does not exist")
+        self.required[path] = Source(path, found[1])
+        before, self.path = self.path, path
+        try:
+            self.run_code(path, *found)
+        finally:
+            self.path = before
+        return True
+
+    def run_code(self, path: str, digest: str, text: str) -> None:
+        """Run a file at its top level."""
+        code = read_code(path, digest, text)
+        code.body(Frame(self, code.scope))
+
+    def __init__(self, host: Any, scope: Any, path: str) -> None:
+        super().__init__(host, scope, is_concrete=True)
+        self.path: str = path  # of the file whose top level runs
+        self.required: dict[str, Source] = {}  # the files that the code has loaded, by path
 
     def read_file(self, path: str) -> str:
         inner = self._inner(path)
@@ -304,7 +334,7 @@ class RubyModule(Instance):
 
     def __init__(self, name: str, path: str) -> None:
         self.name = name
-        self.path = path
+        self.path: str = path  # of the file whose top level runs
 
 
 def _module(execution: Any, name: str) -> RubyModule | None:

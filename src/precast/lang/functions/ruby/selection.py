@@ -11,7 +11,8 @@ from precast.lang.functions.modules import library as native_functions
 from precast.lang.functions.modules.pins import PINS
 from precast.lang.functions.registry import Function
 from precast.lang.functions.ruby.calls import RubyFunction
-from precast.lang.functions.ruby.files import has_code, read_code, run_file
+from precast.lang.functions.ruby.code import has_code, read_code
+from precast.lang.functions.ruby.files import run_file
 from precast.lang.issues import functions as issues
 
 

@@ -41,8 +41,11 @@ class RubyDigest(Instance):
             raise issues.NOT_IN_SUBSET.error(construct=f"the digest {algorithm}")
         self.algorithm = algorithm
         self.data = b""
+        self.key: bytes | None = None  # of an HMAC
 
     def digest(self) -> bytes:
+        if self.key is not None:
+            return hmac.digest(self.key, self.data, self.algorithm)
         return hashlib.new(self.algorithm, self.data, usedforsecurity=False).digest()
 
 
@@ -103,6 +106,13 @@ def _instance_digest(execution: Execution, this: RubyDigest, args: Args, block: 
     if args:
         this.data = to_bytes(to_str(args[0]))
     return to_text(this.digest())
+
+
+@of_class("OpenSSL::HMAC", "new")
+def _new_hmac(execution: Execution, this: Constant, args: Args, block: Proc | None) -> RubyDigest:
+    made = RubyDigest(args[1].algorithm if isinstance(args[1], RubyDigest) else to_str(args[1]).lower())
+    made.key = to_bytes(to_str(args[0]))
+    return made
 
 
 @of_class("OpenSSL::HMAC", "hexdigest")

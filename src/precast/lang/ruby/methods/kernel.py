@@ -120,9 +120,19 @@ def _raise(execution: Execution, args: list[Any], block: Proc | None) -> Any:
     raise TypeError("exception class/object expected")
 
 
-@kernel_function("require", "require_relative", "load", "autoload")
+@kernel_function("require", "load")
 def _require(execution: Execution, args: list[Any], block: Proc | None) -> bool:
-    return True  # the library is built in, or its use is refused at the call
+    return execution.require(to_str(args[0]), is_relative=False)
+
+
+@kernel_function("require_relative")
+def _require_relative(execution: Execution, args: list[Any], block: Proc | None) -> bool:
+    return execution.require(to_str(args[0]), is_relative=True)
+
+
+@kernel_function("autoload")
+def _autoload(execution: Execution, args: list[Any], block: Proc | None) -> None:
+    """Do nothing: a constant that is not built in is refused at its use."""
 
 
 @kernel_function("loop")

@@ -32,6 +32,11 @@ Args = list[Any]
 class CompileExecution(Execution):
     """An execution in a compile, which may read files of the environment."""
 
+    def __init__(self, host: Any, scope: Any, path: str) -> None:
+        super().__init__(host, scope, is_concrete=True)
+        self.path = path  # of the file whose top level runs
+        self.required: dict[str, Source] = {}  # the files that the code has loaded, by path
+
     def require(self, name: str, *, is_relative: bool) -> bool:
         """Run a file of a module once, in this execution. Raises LANG-901 for a relative one that does not exist."""
         name = name if name.endswith(".rb") else f"{name}.rb"
@@ -56,11 +61,6 @@ class CompileExecution(Execution):
         """Run a file at its top level."""
         code = read_code(path, digest, text)
         code.body(Frame(self, code.scope))
-
-    def __init__(self, host: Any, scope: Any, path: str) -> None:
-        super().__init__(host, scope, is_concrete=True)
-        self.path: str = path  # of the file whose top level runs
-        self.required: dict[str, Source] = {}  # the files that the code has loaded, by path
 
     def read_file(self, path: str) -> str:
         inner = self._inner(path)
@@ -334,7 +334,7 @@ class RubyModule(Instance):
 
     def __init__(self, name: str, path: str) -> None:
         self.name = name
-        self.path: str = path  # of the file whose top level runs
+        self.path = path
 
 
 def _module(execution: Any, name: str) -> RubyModule | None:

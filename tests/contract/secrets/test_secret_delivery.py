@@ -6,17 +6,21 @@ from typing import Any
 
 import pytest
 
-from lab.compile_services import CompileServices
+from lab.compile_services import CompileServices, KeyInMemory
 from precast.base import digests
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError, NotFoundError
+from precast.base.ids import TimeOrderedIds
 from precast.catalog import body as bodies
 from precast.catalog.secret_values import fill_secrets, find_references, is_value_of
+from precast.services.secrets.rotation import KeyRotation
 from precast.store.catalogs.entry_holds import EntryPin
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
+from precast.store.identity.audit import AuditLog
 from precast.store.jobs.attempts import AttemptKey, Attempts, Ending, NewAttempt
 from precast.store.jobs.jobs import Jobs, NewJobRow
+from precast.store.secrets.keys import SecretKeys
 from precast.store.sessions.sessions import Sessions
 from precast.wire.catalogs.bodies import ReleaseBody, RollbackBody
 from precast.wire.jobs import states
@@ -42,8 +46,8 @@ def code(secret: str) -> dict[str, str]:
 class Site(CompileServices):
     """Nodes with secrets in their served catalogs."""
 
-    def __init__(self, database: Database, clock: ManualClock) -> None:
-        super().__init__(database)
+    def __init__(self, database: Database, clock: ManualClock, master: KeyInMemory | None = None) -> None:
+        super().__init__(database, master=master)
         self.clock = clock
         self.jobs, self.attempts = Jobs(database), Attempts(database)
 
@@ -182,6 +186,37 @@ async def test_answer_ends_with_the_value_that_makes_it_too_large(site: Site, mo
     assert 6_000 < sum(map(len, first.values())) < 6_200
     monkeypatch.setattr(delivery, "MAX_ANSWER_BYTES", 0)
     assert len(await ask(site, "web1", digest, refs)) == 1
+
+
+async def test_master_key_that_is_replaced_between_two_answers_changes_no_value(
+    database: Database, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = KeyInMemory(b"o" * 32), KeyInMemory(b"n" * 32)
+    site = Site(database, clock, old)
+    try:
+        await site.node("web1")
+        await site.release("hunter22")
+        digest, body = await site.served("web1")
+        refs = sorted(find_references(body))
+        assert len(refs) == 2
+        monkeypatch.setattr(delivery, "MAX_ANSWER_BYTES", 0)  # one value in an answer
+        first = await ask(site, "web1", digest, refs)
+        # An operator puts a new key first; the server takes it up and wraps the keys of environments again.
+        old.keys = (*new.keys, *old.keys)
+        audit = AuditLog(database, TimeOrderedIds(clock))
+        await KeyRotation(database, SecretKeys(database), site.keyring, audit, "a", "a").follow()
+        second = await ask(site, "web1", digest, refs[1:])
+    finally:
+        await site.close()
+    # Another server has only the new key.
+    other = Site(database, clock, new)
+    try:
+        assert await ask(other, "web1", digest, refs) == first
+        assert await ask(other, "web1", digest, refs[1:]) == second
+    finally:
+        await other.close()
+    contents = fill_secrets(body, first | second).resources
+    assert any(is_open(resource.parameters.get("content"), "hunter22 of web1") for resource in contents)
 
 
 # Catalogs of entry points.

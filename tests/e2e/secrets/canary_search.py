@@ -70,6 +70,8 @@ def look_into_commands(site: CanarySite) -> None:
         ["facts", "show", "web1", "--json"],
         ["audit", "--json"],
         ["secrets", "sources", "--json"],
+        ["secrets", "list", "production", "--json"],
+        ["secrets", "status", "--json"],
         ["status", "--json"],
         ["db", "check", "--data", str(site.site.directory), *site.site.database_words],
         ["db", "work", "--data", str(site.site.directory), *site.site.database_words],
@@ -101,6 +103,7 @@ def requests_to(site: CanarySite) -> Iterator[tuple[str, str]]:
         "node": ["web1", *OTHERS],
         "release": ["1", "2"],
         "report": reports,
+        "ref": sorted(read_values(site.machine.agent_state))[:3],
         "file": [path.name for path in pages.iterdir()],
         "digest": [hashlib.sha256(path.read_bytes()).hexdigest() for path in code],
     }
@@ -145,7 +148,7 @@ def look_into_backup(site: CanarySite, search: Search) -> None:
     passphrase.write_text("canary")
     passphrase.chmod(0o600)
     site.cli("db", "backup", str(plain), "--without-keys", *words)
-    site.cli("db", "backup", str(sealed), "--passphrase-file", str(passphrase), *words)
+    site.cli("db", "backup", str(sealed), "--passphrase-file", str(passphrase), "--with-secrets-key", *words)
     for path in (plain, sealed):
         search.look_into_file("backups", path)
     bundle = site.directory / "bundle.tar.gz"

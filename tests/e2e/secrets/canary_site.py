@@ -63,8 +63,8 @@ class CanarySite:
 
     def start(self) -> None:
         self._configure_sources()
-        # A crash of the server may leave a core dump in its directory.
-        script = f'ulimit -c unlimited; cd {self.site.directory}; exec "$0" "$@"'
+        # Temporary files, and the core dump that a crash may leave, are in the server's directory.
+        script = f'ulimit -c unlimited; cd {self.site.directory}; mkdir tmp; TMPDIR=$PWD/tmp exec "$0" "$@"'
         self.site.run_by(["/bin/sh", "-c", script])
         self.site.__enter__()
         self.machine = PrivateMachine(self.directory / "node", {**self.site.environment, **self._agent_settings()})
@@ -107,7 +107,13 @@ class CanarySite:
         path.write_text(text)
 
     def _agent_settings(self) -> dict[str, str]:
-        return {"PRECAST_AGENT_FACTS_D": str(self.directory / "facts.d"), "PRECAST_AGENT_LOG_LEVEL": "debug"}
+        temporary = self.directory / "node/tmp"
+        temporary.mkdir(parents=True)
+        return {
+            "PRECAST_AGENT_FACTS_D": str(self.directory / "facts.d"),
+            "PRECAST_AGENT_LOG_LEVEL": "debug",
+            "TMPDIR": str(temporary),
+        }
 
     def _enrol(self, name: str) -> None:
         """A node that only sends facts."""

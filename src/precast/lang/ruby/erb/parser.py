@@ -52,5 +52,6 @@ def _lex_template(source: Source) -> list[Token]:
                     lexer.fail("the comment hides the end of the tag", "remove the comment, or end its line")
                 code = [Token("output", None, span), *code, Token("output end", None, span)]
             tokens += [*code, Token("\n", None, span)]
+        in_comment = in_comment and not part.ends_line
     end = len(source.text)
     return [*tokens, Token(END, None, Span(end, end))]

@@ -21,6 +21,7 @@ class Part(NamedTuple):
     kind: str  # text, code, output
     text: str
     at: int
+    ends_line: bool = False  # whether the tag removes the line end after it, which then ends the line of the code
 
 
 def split_template(source: Source) -> list[Part]:
@@ -43,7 +44,10 @@ def split_template(source: Source) -> list[Part]:
             )
         if not tag.endswith("#"):
             code = text[opening.end() : closing.start()].replace("%%>", "%>")
-            parts.append(Part("output" if tag.endswith("=") else "code", code, opening.end()))
+            ends_line = closing[0] == "-%>\n" or (closing[0] == "-%>" and closing.end() == len(text))
+            parts.append(Part("output" if tag.endswith("=") else "code", code, opening.end(), ends_line))
+        elif closing[0] == "-%>\n":
+            parts.append(Part("code", "", closing.end(), True))
         at = closing.end()
     _add_text(parts, text[at:], at)
     return parts

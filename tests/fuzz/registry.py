@@ -7,6 +7,7 @@ from tests.fuzz import (
     plan_targets,
     plan_value_targets,
     process_targets,
+    secret_targets,
     text_targets,
 )
 
@@ -18,4 +19,5 @@ TARGETS = {
     **archive_targets.TARGETS,
     **fleet_targets.TARGETS,
     **process_targets.TARGETS,
+    **secret_targets.TARGETS,
 }

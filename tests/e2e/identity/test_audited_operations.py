@@ -50,6 +50,7 @@ POST   /v1/environments/{environment}/versions        environment.deploy
 POST   /v1/environments/{environment}/rollbacks       environment.deploy
 POST   /v1/environments/{environment}/policies        environment.policy
 POST   /v1/environments/{environment}/approvals       environment.approvals
+POST   /v1/environments/{environment}/exports         environment.exports
 POST   /v1/environments/{environment}/secret-policy   secret.policy
 POST   /v1/secret-sources/refreshes                   secret.refresh
 POST   /v1/environments/{environment}/signing         environment.signing
@@ -93,6 +94,7 @@ POST   /v1/purges                                     node.purge
 # effect before somebody deploys it. A deployment from a repository is answered before it is done, and then has an entry:
 # tests/e2e/code/test_hooks.py.
 NO_DEEDS = {
+    "POST /v1/secrets",
     "POST /v1/targets",
     "POST /v1/queries",
     "POST /v1/previews",
@@ -335,6 +337,7 @@ def walk_catalogs(walk: Walk, people: dict[str, str]) -> None:
     walk.call("POST /v1/environments/{environment}/approvals", {"count": 0}, environment="production")
     walk.call("POST /v1/environments/{environment}/signing", {"required": "none"}, environment="production")
     walk.call("POST /v1/environments/{environment}/policies", {"policy": "automatic"}, environment="production")
+    walk.call("POST /v1/environments/{environment}/exports", {"exports": "staged"}, environment="production")
     walk.call("POST /v1/environments/{environment}/secret-policy", {"by_facts": "refuse"}, environment="production")
     walk.call("POST /v1/secret-sources/refreshes", {})
 

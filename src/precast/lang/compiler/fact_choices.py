@@ -6,7 +6,6 @@ passed as parameters are not followed. Trusted data, server facts and what an op
 """
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from precast.base.errors import PrecastError
@@ -26,6 +25,10 @@ _TRUSTED = frozenset(
         *("module_name", "caller_module_name", "title", "name"),
     )
 )
+
+
+_assignments: dict[str, dict[str, tuple[str, ...]]] = {}
+_MAX_FILES = 2_000
 
 
 class FactChoices:
@@ -92,9 +95,18 @@ class FactChoices:
                 yield from assignments(programs[path]).get(name, ())
 
 
-@lru_cache(maxsize=2_000)
 def assignments(program: ast.Program) -> dict[str, tuple[str, ...]]:
-    """The variables that a file assigns or gives a default, each with those that it is made of."""
+    """The variables that a file assigns or gives a default, each with those that it is made of; looked for once for a text."""
+    # The text is the key and not the tree, whose hash would be computed from all of its nodes each time.
+    text = program.source.text
+    if text not in _assignments:
+        if len(_assignments) >= _MAX_FILES:
+            _assignments.clear()
+        _assignments[text] = _find_assignments(program)
+    return _assignments[text]
+
+
+def _find_assignments(program: ast.Program) -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {}
     for node in walk(program):
         if isinstance(node, ast.Assignment):

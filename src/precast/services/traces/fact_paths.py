@@ -70,7 +70,12 @@ def read_facts(questions: Iterable[Question]) -> FactReads:
                 names.add(path)
             case inputs.FactAbsent(name):
                 names.add((name,))
-            case inputs.DataFile(parts) | inputs.DataKey(parts):
+            case (
+                inputs.DataFile(parts)
+                | inputs.DataKey(parts)
+                | inputs.SecretDocument(_, parts)
+                | inputs.SecretValue(_, parts)
+            ):
                 whole.update(part[1:] for part in parts if not isinstance(part, str) and part[0] == "facts")
             case inputs.KeyedResult(function):
                 # An unknown function may read all facts.

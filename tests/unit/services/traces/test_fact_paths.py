@@ -15,6 +15,8 @@ READS = read_facts(
         inputs.FactAbsent("motd"),
         inputs.DataKey(("nodes/", ("facts", "location", "room"), ".yaml"), "key", "yaml"),
         inputs.DataFile(("nodes/", ("trusted", "certname"), ".yaml")),
+        inputs.SecretDocument("vault", ("app/", ("facts", "tier"))),
+        inputs.SecretValue("vault", ("app/", ("facts", "rack", "row")), "password"),
         inputs.KeyedResult("fqdn_rand", (10,)),
         inputs.TrustedPath(("certname",)),
     ]
@@ -40,6 +42,9 @@ READS = read_facts(
         ("/motd", None, b'"x"', True),
         ("/location/room", b'"a"', b'"b"', True),
         ("/location/floor", b"1", b"2", False),
+        ("/tier", b'"a"', b'"b"', True),
+        ("/rack/row", b'"a"', b'"b"', True),
+        ("/rack/unit", b"1", b"2", False),
         ("/certname", b'"a"', b'"b"', False),
         ("/a~1b", None, b"1", False),
     ],

@@ -45,8 +45,8 @@ def connected(url: str, nodes: Path, count: int, first: int) -> Iterator[None]:
         process.stdout.close()
 
 
-def until(is_so: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + DEADLINE_S
+def until(is_so: Callable[[], bool], deadline_s: float = DEADLINE_S) -> None:
+    end_s = time.monotonic() + deadline_s
     while not is_so():
         assert time.monotonic() < end_s, "it took too long"
 

@@ -26,6 +26,8 @@ from tests.fault.jobs.failing_servers import Person, failing_sites, until
 from tests.fault.jobs.test_killed_servers import executions
 
 FEW = 3
+# How long a busy machine may need for the results of the large test.
+LONGEST_S = 1_800.0
 # What may wait in the server of all nodes together is 4 MB, as records; batches of them, and the allocator, need the rest. Light agents
 # have no send window, so buffers of their connections fill as far as they go.
 MOST_GROWTH_KB, MOST_OF_EACH_KB = 64 * 1024, 128
@@ -62,7 +64,8 @@ def measured(pid: int) -> Iterator[Memory]:
 
 
 def start(person: Person, names: list[str], *words: str) -> str:
-    answer = person.call("exec", "--json", "--wait-away", "10m", "--detach", *names, "--", "prove", *words)
+    options = ("--json", "--wait-away", "10m", "--deadline", "30m", "--detach")
+    answer = person.call("exec", *options, *names, "--", "prove", *words)
     return str(answer["id"])
 
 
@@ -103,7 +106,7 @@ def run_through_outage(directory: Path, count: int, lines: int) -> tuple[Memory,
                 postgres.kill()
                 postgres.start()
                 small = start(person, few, "1", secrets.token_hex(16))
-                until(lambda: None not in (ended_at(person, small), ended_at(person, large)))
+                until(lambda: None not in (ended_at(person, small), ended_at(person, large)), LONGEST_S)
             token = str(site.run("token", "person", "bob", "--role", "commands")["token"])
             found = outputs(site, large, token)
             times = ended_at(person, small), ended_at(person, large)

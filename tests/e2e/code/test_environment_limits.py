@@ -74,6 +74,7 @@ POST /v1/releases
 POST /v1/rollbacks
 POST /v1/commands
 GET /v1/commands/{run}/changes
+GET /v1/commands/{run}/content/{node}
 POST /v1/commands/{run}/stop
 POST /v1/commands/{run}/abort
 POST /v1/commands/{run}/resume

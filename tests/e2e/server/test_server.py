@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import signal
 import socket
 import sqlite3
@@ -335,6 +336,7 @@ def test_two_servers_on_one_postgresql_answer_alike(postgres: PostgresServer, tm
     (first.data / "authority").mkdir()
     for path in (second.data / "authority").iterdir():
         (first.data / "authority" / path.name).write_bytes(path.read_bytes())
+    shutil.copy2(first.data / "secrets.key", second.data)
     with running(first), running(second):
         enrol_node(first, tmp_path / "a", "web1")
         token = second.read("token", "enrol", "web1")["token"]

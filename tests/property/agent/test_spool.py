@@ -55,6 +55,8 @@ class SpoolMachine(RuleBasedStateMachine):
     def open(self) -> None:
         self.store = LocalStore.open(Path(self.directory.name), lambda: f"instance-{next(self.ids)}", self.clock)
         self.spool = Spool(self.store, LIMITS)
+        # A spool trusts the ages of records only after a horizon in which it has seen the clock run steadily.
+        self.steady_since_s = self.clock.monotonic_s()
 
     @rule(
         kind=st.sampled_from(["event", "result"]),
@@ -136,10 +138,11 @@ class SpoolMachine(RuleBasedStateMachine):
         through = data.draw(st.integers(0, self.given))
         self.spool.acknowledge(through)
         now = self.clock.monotonic_s()
+        is_steady = now - self.steady_since_s >= self.horizon
         for number, entry in list(self.numbered.items()):
             if number <= through and entry.acked_s is None:
                 entry.acked_s = now
-            if entry.acked_s is not None and entry.acked_s < now - self.horizon:
+            if is_steady and entry.acked_s is not None and entry.acked_s < now - self.horizon:
                 del self.numbered[number]
                 SEEN["past the horizon"] += 1
         self.make_room()

@@ -72,8 +72,8 @@ def _check_catalogs(view: StatusView) -> Iterator[Problem]:
     if view.export_loops:
         text = f"the exports of {_nodes(view.export_loops)} are part of a loop: their catalogs are held back"
         yield Problem("warning", text, "`precast catalog errors` shows the loops")
-    if view.unread_secrets:
-        count = "1 document" if view.unread_secrets == 1 else f"{view.unread_secrets} documents"
+    if view.unread_source_documents:
+        count = "1 document" if view.unread_source_documents == 1 else f"{view.unread_source_documents} documents"
         text = f"{count} of secret sources could not be read: compiles use what was read before"
         yield Problem("warning", text, "`precast secrets sources` shows why")
     if view.flawed_catalogs:

@@ -89,7 +89,7 @@ class StatusService:
             code_errors=code_errors,
             flawed_catalogs=flawed_catalogs,
             export_loops=await self._database.read(count_stopped),
-            unread_secrets=await self._database.read(count_failed_documents),
+            unread_source_documents=await self._database.read(count_failed_documents),
             clock=_clock(self._server.judge_clock()),
             problems=[],
         )

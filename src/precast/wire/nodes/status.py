@@ -75,5 +75,5 @@ class StatusView(msgspec.Struct, frozen=True):
     code_errors: int = 0  # nodes whose code gives an error, so that no catalog can be staged
     flawed_catalogs: int = 0  # nodes whose staged catalog has problems that a run would meet
     export_loops: int = 0  # nodes whose catalogs are held back because their exports are part of a loop
-    unread_secrets: int = 0  # documents of secret sources that could not be read when they were last asked for
+    unread_source_documents: int = 0  # documents of secret sources that could not be read when they were last asked for
     clock: ClockTrouble | None = None  # set while this server does not trust the clock: then nothing is deleted by age

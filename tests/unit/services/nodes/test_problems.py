@@ -60,7 +60,7 @@ def test_healthy_site_has_no_problem() -> None:
             ("warning", "the exports of 1 node are part of a loop: their catalogs are held back"),
         ),
         (
-            {"unread_secrets": 2},
+            {"unread_source_documents": 2},
             ("warning", "2 documents of secret sources could not be read: compiles use what was read before"),
         ),
         (

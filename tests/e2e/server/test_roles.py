@@ -116,13 +116,18 @@ def test_every_route_of_nodes_answers_while_no_compiler_runs(fleet: Fleet) -> No
         # No task of this node sends or gets content.
         ("get", "/v1/agent/task-content/{digest}"): lambda: fleet.ask("GET", f"/v1/agent/task-content/{content}"),
         ("put", "/v1/agent/task-content/{digest}"): lambda: fleet.ask("PUT", f"/v1/agent/task-content/{content}"),
+        # The node is served another catalog.
+        ("post", "/v1/secrets"): lambda: fleet.ask(
+            "POST", "/v1/secrets", json.dumps({"catalog": content, "refs": [content]}).encode()
+        ),
         # The next test covers the session itself.
         ("get", "/v1/session"): None,
     }
-    without_plans = {
+    refused = {
         ("get", "/v1/entries/{digest}"): 404,
         ("get", "/v1/agent/task-content/{digest}"): 404,
         ("put", "/v1/agent/task-content/{digest}"): 409,
+        ("post", "/v1/secrets"): 409,
     }
     description = json.loads(https.call(fleet.site.url, _tls_context(fleet), "GET", "/v1/openapi.json").body)
     for_nodes = {
@@ -134,7 +139,7 @@ def test_every_route_of_nodes_answers_while_no_compiler_runs(fleet: Fleet) -> No
     assert for_nodes == set(requests)
     for name, ask in requests.items():
         if ask is not None:
-            assert ask().status == without_plans.get(name, 200), name
+            assert ask().status == refused.get(name, 200), name
 
 
 async def test_every_message_of_nodes_is_answered_while_no_compiler_runs(fleet: Fleet) -> None:

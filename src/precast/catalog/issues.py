@@ -29,6 +29,6 @@ NOT_APPLIED = Issue(
 RESERVED_REFERENCE = Issue(
     "CATALOG-005",
     Kind.INPUT,
-    "{ref} has a value of the type {type}, which only servers write",
-    "make the value a Sensitive: the server replaces it by a reference",
+    "{ref} has a value of the type {type}, which only servers write, or one whose type is no text",
+    "make the value a Sensitive, which the server replaces by a reference; the key __ptype is reserved",
 )

@@ -21,6 +21,8 @@ SENSITIVE: Final = "Sensitive"
 # What a resource in canonical bytes contains if it has a secret.
 _MARKS: Final = (f'"{SENSITIVE}"'.encode(), b'"sensitive_parameters"')
 _RESERVED: Final = f'"{REFERENCE}"'.encode()
+# A type that is itself a value: a hole or a text in it could become the name of a type when the catalog is filled.
+_OPEN_TYPES: Final = (b'"__ptype":{', b'"__ptype":[')
 
 # Makes the reference of a value in canonical JSON.
 Refer = Callable[[bytes], str]
@@ -60,9 +62,9 @@ def hide_secrets(body: bytes, refer: Refer) -> HiddenBody:
     """Replace the secrets in the canonical bytes of a body by references.
 
     A body without secrets is returned as it is, and is not decoded. Raises InputError CATALOG-005 if it contains a reference already:
-    manifests could name the secrets of others with it.
+    manifests could name the secrets of others with it. The same holds for a type that is no text: filling could make it one.
     """
-    if not any(mark in body for mark in (*_MARKS, _RESERVED)):
+    if not any(mark in body for mark in (*_MARKS, _RESERVED, *_OPEN_TYPES)):
         return HiddenBody(body, {})
     values: dict[str, bytes] = {}
     members: dict[str, Any] = dict(canonical.split_mapping(body))
@@ -73,10 +75,11 @@ def hide_secrets(body: bytes, refer: Refer) -> HiddenBody:
 def _hide_in_resource(raw: msgspec.Raw, refer: Refer, values: dict[str, bytes]) -> msgspec.Raw:
     data = bytes(raw)
     is_secret = any(mark in data for mark in _MARKS)
-    if not is_secret and _RESERVED not in data:
+    has_open_type = any(mark in data for mark in _OPEN_TYPES)
+    if not is_secret and not has_open_type and _RESERVED not in data:
         return raw
     resource: dict[str, Any] = msgspec.json.decode(data)
-    if next(references(resource["parameters"]), None) is not None:
+    if has_open_type or next(references(resource["parameters"]), None) is not None:
         raise issues.RESERVED_REFERENCE.error(ref=f"{resource['type']}[{resource['title']}]", type=REFERENCE)
     if not is_secret:
         return raw

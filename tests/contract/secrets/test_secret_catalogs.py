@@ -13,6 +13,7 @@ import pytest
 
 from lab.compile_services import CompileServices
 from precast.base.clock import ManualClock
+from precast.base.errors import PrecastError
 from precast.catalog import body as bodies
 from precast.catalog.secret_references import make_reference, references
 from precast.services.catalogs.pruning import CatalogPruner, Retention
@@ -124,6 +125,26 @@ async def test_equal_secrets_share_a_catalog_and_a_changed_one_gives_another(sit
     await site.deploy(code("'hunter22-y'"))
     await site.settle()
     assert (await site.staged("web1")).digest != before.digest
+
+
+async def test_compile_heals_a_damaged_value(site: Site) -> None:
+    await site.deploy(code("'hunter22-x'"))
+    await site.node("web1")
+    await site.settle()
+    refs = sorted(await site.refs("web1"))
+    await site.database.write(
+        lambda: _run(Query("test.damage", "UPDATE secret SET sealed = :sealed"), sealed=b"x" * 60)
+    )
+    with pytest.raises(PrecastError, match="does not open"):
+        await site.secret_values.open_values("production", refs)
+    await site.deploy(code("join(['hunter22', 'x'], '-')"))
+    await site.settle()
+    assert sorted(await site.refs("web1")) == refs
+    assert len(await site.secret_values.open_values("production", refs)) == 2
+
+
+def _run(query: Query, **values: Any) -> Transaction[None]:
+    yield query(**values)
 
 
 async def test_same_secret_has_another_reference_in_another_environment(site: Site) -> None:

@@ -342,6 +342,28 @@ async def test_environment_reads_only_what_the_server_allows(database: Database,
         await site.close()
 
 
+async def test_server_that_may_not_ask_leaves_the_document_and_its_value_to_others(
+    database: Database, other_database: Database, source: Source, clock: ManualClock
+) -> None:
+    elsewhere = SourceSettings("file", {"test": ["/"]}, directory="/nowhere")
+    first, second = Site(database, source), Site(other_database, source, elsewhere)
+    try:
+        await first.deploy(CODE)
+        await first.node("web1")
+        await first.settle()
+        source.documents["common"] = {"token": "hunter2-new"}
+        clock.advance(3_601)
+        assert await second.ask()
+        assert await first.values("web1") == ['"hunter2-common"']
+        assert (await first.database.read(first.documents.summarise))[0].known == 2
+        clock.advance(31)
+        await first.settle()
+        assert await first.values("web1") == ['"hunter2-new"']
+    finally:
+        await first.close()
+        await second.close()
+
+
 async def test_document_that_no_node_reads_is_asked_for_no_more(site: Site, source: Source, clock: ManualClock) -> None:
     await site.deploy(CODE)
     await site.node("db1", db=True)

@@ -119,6 +119,16 @@ def test_body_that_names_a_reference_itself_is_refused(forged: dict[str, Any]) -
         hidden(forged, is_named=True)
 
 
+@pytest.mark.parametrize(
+    "kind", [{"__ptype": "Precast::Text", "__pvalue": ["Precast::", "Secret"]}, ["Precast::Secret"]]
+)
+def test_type_that_filling_could_make_a_reference_is_refused(kind: Any) -> None:
+    forged = {"__ptype": kind, "__pvalue": "0" * 64}
+    for value in (forged, [forged], sensitive(forged)):
+        with pytest.raises(InputError, match="whose type is no text"):
+            hidden(value)
+
+
 def test_title_may_have_the_name_of_the_type() -> None:
     encoded = Body((ResourceData("Notify", "Precast::Secret", {}, ()),), (), (), (), {}).encoded()
     assert hide_secrets(encoded, refer).body == encoded

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 _PRIVATE = "pkcs7_private_key"
 _PUBLIC = "pkcs7_public_key"
 MAX_KEY_BYTES = 64 * 1024
+# Code chooses the names. A longer one names no file of a key directory.
+MAX_NAME_CHARS = 200
+SHOWN_CHARS = 500
+# Pairs that are cached; then all are read again when they are next needed.
+MAX_PAIRS = 64
 # Part of the answer for a pair that cannot be used: the error itself is raised when a value needs the pair.
 _UNUSABLE = "unusable: "
 
@@ -39,7 +44,7 @@ class KeyFiles:
 
     def __init__(self, find: Callable[[str], Path]) -> None:
         self._find = find
-        self._pairs: dict[tuple[str, str], tuple[_State, _Pair | PrecastError]] = {}
+        self._pairs: dict[tuple[Path | None, ...], tuple[_State, _Pair | PrecastError]] = {}
 
     @staticmethod
     def below(base: Path) -> "KeyFiles":
@@ -67,14 +72,17 @@ class KeyFiles:
 
     def _pair(self, options: Mapping[str, str]) -> _Pair:
         names = (options.get(_PRIVATE, ""), options.get(_PUBLIC, ""))
-        state = tuple(_state(self._find(name)) if name else None for name in names)
-        known, pair = self._pairs.get(names, (None, None))
+        files = tuple(self._find(name) if name else None for name in names)
+        state = tuple(None if file is None else _state(file) for file in files)
+        known, pair = self._pairs.get(files, (None, None))
         if pair is None or known != state:
             try:
                 pair = self._read(*names)
             except PrecastError as error:
                 pair = error
-            self._pairs[names] = state, pair
+            if len(self._pairs) >= MAX_PAIRS:
+                self._pairs.clear()
+            self._pairs[files] = state, pair
         if isinstance(pair, PrecastError):
             raise pair.copy()
         return pair
@@ -119,31 +127,37 @@ class ServerKeys:
     def fingerprint(self, options: Mapping[str, str]) -> str | None:
         """The fingerprint of the public key, None if the directory has no such private key; for an unusable pair, its reason."""
         name = options.get(_PRIVATE)
-        if not name or not self._find(name).is_file():
-            return None
         try:
-            self._check_mode(name)
+            if not name or not self._has_private_key(name):
+                return None
             return self._files.fingerprint(options)
         except PrecastError as error:
             return f"{_UNUSABLE}{error.message}"
 
     def decrypt(self, data: bytes, options: Mapping[str, str]) -> bytes:
         """Decrypt a PKCS7 envelope. Raises InputError HIERA-052, HIERA-053."""
-        self._check_mode(options.get(_PRIVATE, ""))
+        self._has_private_key(options.get(_PRIVATE, ""))
         return self._files.decrypt(data, options)
 
-    def _check_mode(self, name: str) -> None:
-        """Raises InputError HIERA-053 for a private key that others may read or change."""
-        path = self._find(name)
-        if path.is_file() and path.stat().st_mode & (stat.S_IRWXO | stat.S_IWGRP):
+    def _has_private_key(self, name: str) -> bool:
+        """Whether there is such a file. Raises InputError HIERA-053 for a private key that others may read or change."""
+        try:
+            mode = self._find(name).stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise issues.BAD_KEY_PAIR.error(path=name[:SHOWN_CHARS], reason=error.strerror or str(error)) from None
+        if stat.S_ISREG(mode) and mode & (stat.S_IRWXO | stat.S_IWGRP):
             raise issues.BAD_KEY_PAIR.error(
                 path=name, reason="its mode must be 0600 or 0640, so that others cannot read it"
             )
+        return stat.S_ISREG(mode)
 
     def _find(self, name: str) -> Path:
         """The file in the directory. A name without a last part, or with one that leads elsewhere, gives a file that cannot exist."""
         last = posixpath.basename(name)
-        return self._directory / (last if last not in ("", ".", "..") and "\0" not in last else "no such name/x")
+        is_name = last not in ("", ".", "..") and "\0" not in last and len(last) <= MAX_NAME_CHARS
+        return self._directory / (last if is_name else "no such name/x")
 
 
 class KeyDirectory:

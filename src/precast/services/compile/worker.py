@@ -62,6 +62,8 @@ COMPILES_BETWEEN_COLLECTIONS = 50
 OUT_OF_MEMORY = 71
 CODECS = ("utf-8-sig", "latin-1", "utf-16", "utf-32", "ascii", "idna", "unicode-escape")
 DESCRIPTORS = 32
+# Of the text of a fault, after secrets were removed from it.
+MAX_FAULT_CHARS = 500
 
 
 class Worker:
@@ -83,7 +85,7 @@ class Worker:
             except (MemoryError, EOFError, BrokenPipeError):
                 raise
             except Exception as error:  # noqa: BLE001 - the boundary of the process: the server gets the fault, and starts another
-                self._send(WorkerFault(self._secrets.scrubber().scrub(_describe_error(error))))
+                self._send(WorkerFault(self._secrets.scrubber().scrub(_describe_error(error))[:MAX_FAULT_CHARS]))
                 return
 
     def _handle(self, message: ToWorker) -> None:
@@ -206,7 +208,7 @@ class _PipeFleet:
 def _describe_error(error: Exception) -> str:
     """An internal error in one line: its text, and where it was raised."""
     last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"[:500]
+    return f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"
 
 
 def _failed(

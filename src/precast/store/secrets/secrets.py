@@ -15,9 +15,10 @@ from precast.store.engine.query import Query, Row, Transaction, json_list
 ADD = Query(
     "secrets.add",
     """
-    -- A value that is stored already counts as stored now: a garbage collection that would delete it waits, and then spares it.
+    -- A value that is stored already counts as stored now: a garbage collection that would delete it waits, and then spares it. It is
+    -- stored again all the same, so that a deploy heals a damaged one.
     INSERT INTO secret (environment, ref, sealed, stored_at) VALUES (:environment, :ref, :sealed, :now)
-    ON CONFLICT (environment, ref) DO UPDATE SET stored_at = excluded.stored_at
+    ON CONFLICT (environment, ref) DO UPDATE SET sealed = excluded.sealed, stored_at = excluded.stored_at
     """,
 )
 REFER = Query(

@@ -127,6 +127,8 @@ async def test_vault_that_answers_none_is_not_taken_for_an_empty_one(
     [
         (web.Response(status=500, text='{"errors": ["internal error"]}'), "500: internal error"),
         (web.Response(status=502, text="<html>bad gateway</html>"), "not the JSON of Vault (502)"),
+        (web.Response(status=404), "it answered 404"),
+        (web.Response(status=404, text="{}"), "it answered 404"),
         (web.Response(status=472, text="{}"), "disaster recovery"),
         (web.Response(status=473, text="{}"), "performance standby"),
         (web.Response(status=200, text="[1]"), "not the JSON of Vault"),

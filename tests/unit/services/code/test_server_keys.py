@@ -40,7 +40,9 @@ def test_environments_have_keys_of_their_own(root: Path) -> None:
     assert caught.value.code == "HIERA-052"
 
 
-@pytest.mark.parametrize("name", ["..", "a/..", "", ".", "/", "x\0y", "missing.pem", "../staging/missing.pem"])
+@pytest.mark.parametrize(
+    "name", ["..", "a/..", "", ".", "/", "x\0y", "missing.pem", "../staging/missing.pem", "k" * 5_000]
+)
 def test_name_that_leads_nowhere_is_an_absent_key(root: Path, name: str) -> None:
     keys = KeyDirectory(root).find("production")
     assert keys.fingerprint({**OPTIONS, "pkcs7_private_key": name}) is None

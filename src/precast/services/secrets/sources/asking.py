@@ -33,6 +33,8 @@ LEAST_TTL_S: Final = 30.0
 PAGE: Final = 500
 # A document that no node reads is not asked for again, and deleted after so long.
 UNREAD: Final = timedelta(days=1)
+# When another server may claim a document that one may not ask for.
+HANDED_BACK: Final = timedelta(seconds=30)
 
 
 class SecretAsker:
@@ -80,8 +82,10 @@ class SecretAsker:
     async def _ask_claimed(self, claim: Claim) -> None:
         try:
             document = await self._database.read(self._store.find, claim.key)
-            if document is None or not self._is_allowed(document):
+            if document is None:
                 await self._database.write(self._drop, claim, document)
+            elif not self._is_allowed(document):
+                await self._database.write(self._hand_back, claim, document)
             elif document.read_at is not None and not await self._database.read(
                 self._store.list_readers, document.id, "", 1
             ):
@@ -135,6 +139,15 @@ class SecretAsker:
             yield from self._store.delete(document)
         yield from self._work.complete_claim(claim)
         yield Wake(TOPIC)
+
+    def _hand_back(self, claim: Claim, document: SourceDocument) -> Transaction[None]:
+        """Leave a document to other servers, whose file of sources may allow it; delete it if no node reads it."""
+        if not (yield from self._store.list_readers(document.id, "", 1)):
+            yield from self._drop(claim, document)
+            return
+        due_at = self._database.clock.now() + HANDED_BACK
+        yield from self._work.enqueue_item(ASK_SECRET.name, document.id, b"", lane=document.key.source, due_at=due_at)
+        yield from self._work.complete_claim(claim)
 
     def _leave_unread(self, claim: Claim, document: SourceDocument, end_at: datetime) -> Transaction[None]:
         """Leave a document that no node reads as it is, and delete it after a while. A walk that reads it before requests it anew."""

@@ -28,6 +28,8 @@ from precast.store.secrets.source_documents import DocumentKey, SecretPolicy, So
 # A caller waits so long for the first answer of a source.
 WAIT_S: Final = 15.0
 MAX_PATH_CHARS: Final = 500
+# A step of a path, with the ending of a file, is the name of a file.
+MAX_STEP_BYTES: Final = 250
 MAX_DOCUMENTS: Final = 20_000
 # The topic of wake-ups for documents that were asked for.
 TOPIC: Final = "secrets"
@@ -136,7 +138,8 @@ class SecretDocuments:
 def is_path(path: str) -> bool:
     """Whether a path is normalised. A worker might send any: it runs code that somebody else wrote."""
     is_plain = 0 < len(path) <= MAX_PATH_CHARS and path.isprintable() and not path.startswith(("/", ".."))
-    return is_plain and path == posixpath.normpath(path) != "."
+    is_short = all(len(step.encode(errors="replace")) <= MAX_STEP_BYTES for step in path.split("/"))
+    return is_plain and is_short and path == posixpath.normpath(path) != "."
 
 
 def seal_fields(keys: Keys, key: DocumentKey, fields: Mapping[str, Any]) -> bytes:

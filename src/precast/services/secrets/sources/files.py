@@ -13,7 +13,12 @@ from precast.base.spans import Source
 from precast.lang.hiera.data.documents import read_yaml
 from precast.lang.values.base import Hash, rich
 from precast.services.secrets.sources import issues
-from precast.services.secrets.sources.private_files import PrivateFileError, check_directory, read_private
+from precast.services.secrets.sources.private_files import (
+    PrivateFileError,
+    check_directory,
+    is_directory,
+    read_private,
+)
 from precast.services.secrets.sources.source import MAX_DOCUMENT_BYTES, Document
 
 
@@ -39,9 +44,8 @@ class FileSource:
         check_directory(directory)
         for step in steps:
             directory /= step
-            if not directory.is_dir():
+            if not is_directory(directory):
                 return None
-            check_directory(directory)
         file = directory / f"{path.rpartition('/')[2]}.yaml"
         data = read_private(file, MAX_DOCUMENT_BYTES)
         return None if data is None else _parse(file, data)

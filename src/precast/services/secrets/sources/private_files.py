@@ -25,12 +25,30 @@ def read_private(path: Path, most_bytes: int) -> bytes | None:
     return data
 
 
+def is_directory(path: Path) -> bool:
+    """Whether there is such a directory. Raises PrivateFileError if other users could add or replace files in it."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise PrivateFileError(f"{path}: {error.strerror}") from None
+    if stat.S_ISDIR(found.st_mode):
+        _check_owner(path, found)
+        return True
+    return False
+
+
 def check_directory(path: Path) -> None:
     """Raises PrivateFileError if other users could add or replace files here."""
     try:
         found = path.stat()
     except OSError as error:
         raise PrivateFileError(f"{path}: {error.strerror}") from None
+    _check_owner(path, found)
+
+
+def _check_owner(path: Path, found: os.stat_result) -> None:
     if found.st_uid not in (0, os.geteuid()) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PrivateFileError(f"{path}: other users could change it; it must belong to root or to the server's user")
 

@@ -63,11 +63,17 @@ class _Auth(msgspec.Struct):
 class _Body(msgspec.Struct):
     """What is used of a response."""
 
-    data: Any = None
+    data: Any = msgspec.UNSET
     auth: _Auth | None = None
     lease_duration: float = 0
-    errors: list[str] = []
+    errors: list[str] | msgspec.UnsetType = msgspec.UNSET
     warnings: list[str] | None = None
+
+    @property
+    def is_absence(self) -> bool:
+        """Whether a 404 with this body is Vault's word that there is nothing, and not that of a proxy, which has neither of these."""
+        is_of_vault = self.errors is not msgspec.UNSET or self.data is not msgspec.UNSET
+        return is_of_vault and not self.errors and not self.warnings
 
 
 _decode = msgspec.json.Decoder(_Body).decode
@@ -88,7 +94,7 @@ class VaultSource:
         where = f"/v1/{quote(self._settings.mount)}/{middle}{quote(path)}"
         reply = await self._ask("GET", where)
         body = self._body(reply)
-        if reply.status == 404 and not body.errors and not body.warnings:
+        if reply.status == 404 and body.is_absence:
             return None
         if reply.status != 200:
             self._fail(_describe(reply.status, body))
@@ -201,5 +207,5 @@ class VaultSource:
 def _describe(status: int, body: _Body) -> str:
     if status in _STATES:
         return _STATES[status]
-    said = " ".join(" ".join([*body.errors, *(body.warnings or ())]).split())[:MAX_REASON_CHARS]
+    said = " ".join(" ".join([*(body.errors or ()), *(body.warnings or ())]).split())[:MAX_REASON_CHARS]
     return f"it answered {status}{f': {said}' if said else ''}"

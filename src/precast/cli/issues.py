@@ -126,7 +126,7 @@ NOT_SECRETS = Issue(
     "CLI-057",
     Kind.INPUT,
     "{path} does not contain the secrets of sources: {reason}",
-    "give YAML such as `vault: {{app/db: {{password: example}}}}`",
+    "give YAML with sources, below each source its paths, and below each path its fields",
 )
 NO_BROWSER = Issue(
     "CLI-052", Kind.UNAVAILABLE, "no browser could be opened on {address}", "open the address in a browser yourself"

@@ -99,7 +99,7 @@ def test_code_that_is_never_loaded_may_be_broken(server: Server, name: str, code
 
 
 def test_ruby_that_is_not_rendered_is_a_warning(server: Server, name: str, code: Path) -> None:
-    write(code / "modules/web/templates/ruby.erb", "<% class X; end %>\n")
+    write(code / "modules/web/templates/ruby.erb", "<% undef name %>\n")
     ran = deploy(server, name, code)
     assert ran.code == 0, ran
     assert "modules/web/templates/ruby.erb:1:" in ran.err

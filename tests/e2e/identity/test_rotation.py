@@ -1,6 +1,7 @@
 """Rotation of the authority on a running server, with real TLS: docs/howto/rotate-the-ca.md, step by step."""
 
 import json
+import shutil
 import ssl
 from collections.abc import Iterator
 from contextlib import closing
@@ -144,6 +145,7 @@ def test_prepared_successor_is_trusted_by_another_server_before_it_signs(server:
             path.unlink()
         for path in (server.data / "authority").iterdir():
             (other.data / "authority" / path.name).write_bytes(path.read_bytes())
+        shutil.copy2(server.data / "secrets.key", other.data)
 
     assert_refused(server.command("ca", "rotate", "--prepare", "--finish"), 64, "CLI-001")
     prepared = server.read("ca", "rotate", "--prepare")

@@ -58,7 +58,7 @@ class FactChoices:
             raise error
 
     def _find_fact(self, scope: Scope, name: str, seen: frozenset[str]) -> str:
-        """The fact that a variable is, or is made of; empty if it is none."""
+        """The fact that a variable is, or is made of; empty if the variable does not come from a fact."""
         plain = name.removeprefix("::")
         if plain == "facts":
             return "facts"

@@ -53,7 +53,7 @@ class Loader:
         self.classes: dict[str, Definition] = {}
         self.defines: dict[str, Definition] = {}
         self.functions: dict[str, UserFunction] = {}
-        self.hidden_functions: set[str] = set()  # built-in functions that the main manifest defines anew
+        self.hidden_functions: set[str] = set()  # built-in functions that the main manifest replaces by its own
         self.aliases: dict[str, tuple[ast.TypeAliasDefinition, Code]] = {}
         self.nodes: list[NodeBlock] = []
         self._node_titles: set[str] = set()

@@ -26,7 +26,7 @@ VALUE_DAMAGED = Issue(
     "SECRET-004",
     Kind.INTERNAL,
     "the stored value of secret {ref} of {environment} does not open",
-    "deploy {environment} again, which stores its secrets anew; if it happens again, check the database with `precast db check`",
+    "deploy {environment} again, which stores its secrets again; if the error returns, check the database with `precast db check`",
 )
 KEY_EXISTS = Issue(
     "SECRET-005",

@@ -150,7 +150,7 @@ class SecretAsker:
         yield from self._work.complete_claim(claim)
 
     def _leave_unread(self, claim: Claim, document: SourceDocument, end_at: datetime) -> Transaction[None]:
-        """Leave a document that no node reads as it is, and delete it after a while. A walk that reads it before requests it anew."""
+        """Leave a document that no node reads as it is, and delete it after a while. A walk that reads it before that requests it again."""
         if self._database.clock.now() >= end_at:
             yield from self._drop(claim, document)
             return

@@ -10,7 +10,7 @@ Numbers begin at 1 and have no gaps. A node numbers its records for each local s
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -38,6 +38,9 @@ CLOSE_UNSTORED = 4007  # the server could not store the records; the node sends 
 
 # A name that a node chooses. It is stored and shown, so its characters are restricted.
 Identifier = Annotated[str, msgspec.Meta(pattern=r"\A[0-9A-Za-z][0-9A-Za-z._+-]{0,63}\Z")]
+# The key of a promise, and the id of the attempt of a job that a run belongs to.
+FutureKey = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+OrderName = Annotated[str, msgspec.Meta(max_length=100)]
 RecordNumber = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 # A node is root and computes with what a server says, so numbers that no server means are refused with their frame.
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
@@ -141,6 +144,49 @@ class Released(Message, frozen=True):
     digest: str = ""
     policy: RecordNumber = 0
     spread_s: Seconds = 0.0
+
+
+class Subscribe(Message, frozen=True):
+    """Asks for the values of all keys that a catalog needs, and for each change of them.
+
+    A node has one subscription without an order: to the standing values of its environment, for the catalog that it has cached. It has at
+    most one with an order: to the values of that job, for the catalog that it applies. An empty catalog ends a subscription.
+    """
+
+    catalog: Annotated[str, msgspec.Meta(pattern=r"\A([0-9a-f]{64})?\Z")]
+    order: OrderName = ""
+
+
+class KeyValue(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The state of a key of one node. `left_s` and `expires_at` say until when the value may be used, by the server's clock.
+
+    pending: this member of the job will promise it. fulfilled: it has a value. failed: this member will not promise it any more. The number
+    grows with each change, so an older message never replaces a newer state.
+    """
+
+    key: FutureKey
+    node: Annotated[str, msgspec.Meta(max_length=256)]
+    state: Literal["pending", "fulfilled", "failed"]
+    number: RecordNumber
+    value: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    is_sensitive: bool = False
+    expires_at: datetime | None = None
+    left_s: Seconds | None = None
+    reason: str = ""  # why it failed
+    is_standing: bool = False  # a value of the environment: no member of the job promises the key
+
+
+class Values(Message, frozen=True):
+    """States of keys for a subscription. The answer to `Subscribe` may be several messages; the last one has `is_last`.
+
+    A key of the catalog that is not in the whole answer has no value, and nobody in the job promises it.
+    """
+
+    catalog: str
+    values: list[KeyValue]
+    order: OrderName = ""
+    is_last: bool = False
+    error: str = ""  # why this subscription is refused; a catalog that is absent and one that is forbidden look alike
 
 
 FromNode = Hello | Record | Ack | Resend

@@ -1,0 +1,96 @@
+"""What nodes and servers say about futures: values that one node produces and others wait for.
+
+A node sends numbered records, so nothing it promises is lost: `promised`, `unpromised`, and which values its resources wait for and were
+given. The values come as messages of the session (`Subscribe`, `Values` in `wire.sessions`), which may be lost: a node subscribes again
+whenever it has a new session, and is sent every state again.
+"""
+
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+
+from precast.wire.reports.records import ReportId
+from precast.wire.sessions import FutureKey, Identifier, OrderName, RecordNumber, Seconds
+
+# Kinds of records from a node.
+PROMISED = "promised"
+UNPROMISED = "unpromised"
+WAITING = "future-waiting"
+BOUND = "future-bound"
+
+# A value as JSON.
+MAX_VALUE_BYTES = 65_536
+# How many keys a catalog may need, and may promise.
+MAX_KEYS = 1_000
+# How many nodes may promise a key that one resource needs.
+MAX_PRODUCERS = 20_000
+
+Digest = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+Text = Annotated[str, msgspec.Meta(max_length=2_000)]
+
+
+class Promised(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A node has reached a promise, and its value is this. Kind `promised`.
+
+    `order` is the attempt that the run belongs to; empty for a run outside of jobs. `fence` is the number of the node's lease of the run: a
+    later run has a higher one.
+    """
+
+    report: ReportId
+    catalog: Digest
+    key: FutureKey
+    value: msgspec.Raw
+    fence: RecordNumber
+    at: datetime
+    instance: Identifier
+    order: OrderName = ""
+    is_sensitive: bool = False
+    ttl_s: Seconds | None = None
+
+
+class Unpromised(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A run of a job will not fulfil a promise: its resource failed, was skipped or left out, or the run is a no-op. Kind `unpromised`."""
+
+    order: OrderName
+    catalog: Digest
+    key: FutureKey
+    reason: Text
+    at: datetime
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """A resource waits for a key; in `timeout_s` seconds it fails."""
+
+    resource: Text
+    key: FutureKey
+    timeout_s: Seconds
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """Resources of a run of a job wait. Kind `future-waiting`."""
+
+    order: OrderName
+    catalog: Digest
+    waits: Annotated[list[Wait], msgspec.Meta(max_length=MAX_KEYS)]
+    at: datetime
+
+
+class Binding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A value that a resource was given: the node that promised it, and the number that it had."""
+
+    key: FutureKey
+    node: Text
+    number: RecordNumber
+    is_standing: bool = False
+
+
+class Bound(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A resource does not wait any more: it was given these values, or has failed for a reason. Kind `future-bound`."""
+
+    order: OrderName
+    catalog: Digest
+    resource: Text
+    bindings: Annotated[list[Binding], msgspec.Meta(max_length=MAX_PRODUCERS)]
+    at: datetime
+    reason: Text = ""

@@ -55,6 +55,20 @@ PROMISE = ManagedType(
     "promise",
     "A value that this node gives to others: what future(key) waits for.",
     properties={"value": "the value; it is published once all resources that this one requires have succeeded"},
-    parameters={"key": "under which key; the title if not given"},
+    parameters={
+        "key": "under which key; the title if not given",
+        "scope": "environment: later runs see the value, too; run: only the nodes of the same job do",
+        "ttl": "for how many seconds the value may be used; for ever if not given",
+        "command": "instead of a value: a program with its arguments, as an array; what it prints is the value",
+        "user": "as whom the command runs",
+        "environment": "variables of the command, as NAME=VALUE",
+        "timeout": "for how many seconds the command may run; 300 if not given",
+        "format": "text: the output without the last line break; json: the output is read as JSON",
+        "type": "a type of the language that the output must have: 'String[1, 100]'",
+        "max_bytes": "how large the output may be; 65536 if not given",
+    },
     namevars=("key",),
+    # Who promises what is part of the catalog, and is checked before any node applies it.
+    never_deferred=("provider", "scope", "ttl", "format", "type", "max_bytes"),
+    words={"scope": ("environment", "run"), "format": ("text", "json")},
 )

@@ -8,7 +8,7 @@ from precast.base.errors import PrecastError
 from precast.catalog import unknown
 from precast.lang.values.base import DEFAULT, Binary, Hash, Regexp, Sensitive
 from precast.lang.values.strptime import TIMESPAN_FORMATS, TIMESTAMP_FORMATS, parse_timespan, parse_timestamp
-from precast.lang.values.unknowns import DeferredCall, Future, Hole, UnknownText
+from precast.lang.values.unknowns import OPTIONS, DeferredCall, Future, Hole, UnknownText
 from precast.lang.values.uris import URI
 from precast.lang.values.versions import SemVer, SemVerRange
 
@@ -40,6 +40,12 @@ def _of_text(read: Callable[[str], Any]) -> Callable[[dict[str, Any]], Any]:
     return lambda data: read(str(data["__pvalue"]))
 
 
+def _future(value: Any, *, many: bool) -> Future:
+    if isinstance(value, str):
+        return Future(value, many)
+    return Future(value["key"], many, **{name: value[name] for name in OPTIONS if name in value})
+
+
 _READERS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
     "Sensitive": lambda data: Sensitive(value_of(data["__pvalue"])),
     "Default": lambda data: DEFAULT,
@@ -55,6 +61,6 @@ _READERS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
     "Deferred": lambda data: DeferredCall(data["name"], value_of(data["arguments"])),
     unknown.HOLE: lambda data: Hole(data["__pvalue"][0], tuple(data["__pvalue"][1:])),
     unknown.TEXT: lambda data: UnknownText(value_of(data["__pvalue"])),
-    unknown.FUTURES[0]: lambda data: Future(data["__pvalue"]),
-    unknown.FUTURES[1]: lambda data: Future(data["__pvalue"], many=True),
+    unknown.FUTURES[0]: lambda data: _future(data["__pvalue"], many=False),
+    unknown.FUTURES[1]: lambda data: _future(data["__pvalue"], many=True),
 }

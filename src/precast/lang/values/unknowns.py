@@ -39,19 +39,37 @@ class Hole(Unknown):
 
 
 class Future(Unknown):
-    """The value that a promise with this key will provide; with `many`, the values of all promisers."""
+    """The value that a promise with this key will provide; with `many`, the values of all promisers.
 
-    __slots__ = ("key", "many")
+    `at_least` or `at_least_percent` say how many of those are enough, `timeout_s` how long the resource waits in a job.
+    """
 
-    def __init__(self, key: str, many: bool = False) -> None:
+    __slots__ = ("at_least", "at_least_percent", "key", "many", "timeout_s")
+
+    def __init__(
+        self,
+        key: str,
+        many: bool = False,
+        *,
+        at_least: int | None = None,
+        at_least_percent: int | None = None,
+        timeout_s: int | None = None,
+    ) -> None:
         self.key = key
         self.many = many
+        self.at_least = at_least
+        self.at_least_percent = at_least_percent
+        self.timeout_s = timeout_s
+
+    @property
+    def _fields(self) -> tuple[Any, ...]:
+        return (self.key, self.many, self.at_least, self.at_least_percent, self.timeout_s)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Future) and (self.key, self.many) == (other.key, other.many)
+        return isinstance(other, Future) and self._fields == other._fields
 
     def __hash__(self) -> int:
-        return hash((self.key, self.many))
+        return hash(self._fields)
 
     def __str__(self) -> str:
         return f"<{'futures' if self.many else 'future'} {self.key}>"
@@ -60,7 +78,13 @@ class Future(Unknown):
         return "Precast::Futures" if self.many else "Precast::Future"
 
     def rich_value(self) -> Any:
-        return self.key
+        """The key, or with options a hash with the names of the fields of `catalog.futures.Need`."""
+        options = [(name, getattr(self, name)) for name in OPTIONS if getattr(self, name) is not None]
+        return Hash.of((("key", self.key), *options)) if options else self.key
+
+
+# The options of a future, as they are called in a catalog.
+OPTIONS = ("at_least", "at_least_percent", "timeout_s")
 
 
 class UnknownText(Unknown):

@@ -1,8 +1,12 @@
 """Unknown values: where they stay holes, where they become a question, where they are an error."""
 
+from typing import Any
+
 import pytest
 
 from precast.catalog import unknown
+from precast.catalog.futures import Need, read_need
+from precast.lang.values.catalog_data import value_of
 from precast.lang.values.unknowns import DeferredCall, Future, Hole, UnknownText, join, replace
 from tests.unit.lang.small_manifests import asked, compiled, evaluated, failure, parameters
 
@@ -105,6 +109,56 @@ def test_future_flows_into_a_parameter() -> None:
     result = compiled("notify { 'x': message => \"db at ${future('db/address')}\" }")
     future = {"__ptype": "Precast::Future", "__pvalue": "db/address"}
     assert parameters(result, "Notify[x]")["message"] == {"__ptype": "Precast::Text", "__pvalue": ["db at ", future]}
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "value"),
+    [
+        ("future('k', {timeout => 5})", "Precast::Future", {"key": "k", "timeout_s": 5}),
+        ("future('k', {})", "Precast::Future", "k"),
+        ("futures('k')", "Precast::Futures", "k"),
+        ("futures('k', {at_least => 2})", "Precast::Futures", {"key": "k", "at_least": 2}),
+        (
+            "futures('k', {at_least => '80%', timeout => 9})",
+            "Precast::Futures",
+            {"key": "k", "at_least_percent": 80, "timeout_s": 9},
+        ),
+    ],
+)
+def test_options_of_a_future_are_those_of_a_need(code: str, kind: str, value: Any) -> None:
+    data = parameters(compiled(f"notify {{ 'x': message => {code} }}"), "Notify[x]")["message"]
+    assert data == {"__ptype": kind, "__pvalue": value}
+    expected = {"key": value} if isinstance(value, str) else value
+    assert read_need(data) == Need(**{"many": kind.endswith("s"), **expected})
+    assert value_of(data) == evaluated(code).value
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "future('')",
+        "future('k', {time => 5})",
+        "future('k', {timeout => 0})",
+        "future('k', {at_least => 1})",
+        "futures('k', {at_least => -1})",
+        "futures('k', {at_least => '101%'})",
+        "futures('k', {at_least => future('n')})",
+    ],
+)
+def test_future_with_a_wrong_option_is_an_error(call: str) -> None:
+    assert failure(f"notify {{ 'x': message => {call} }}").error.code in ("LANG-400", "LANG-401", "LANG-636")
+
+
+def test_key_of_a_future_and_of_a_promise_is_known_when_the_catalog_is_compiled() -> None:
+    code = "\"db/${facts['networking']['fqdn']}\""
+    result = compiled(f"notify {{ 'x': message => future({code}) }} promise {{ {code}: value => 1 }}")
+    assert parameters(result, "Notify[x]")["message"]["__pvalue"] == "db/web1.example.com"
+    assert parameters(result, "Promise[db/web1.example.com]") == {"value": 1}
+
+
+@pytest.mark.parametrize("parameter", ["scope", "ttl", "type", "format"])
+def test_promise_with_an_unknown_option_is_an_error(parameter: str) -> None:
+    assert failure(f"promise {{ 'k': value => 1, {parameter} => future('x') }}").error.code == "LANG-636"
 
 
 @pytest.mark.parametrize(

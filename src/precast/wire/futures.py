@@ -67,13 +67,18 @@ class Wait(msgspec.Struct, frozen=True):
     timeout_s: Seconds
 
 
-class Waiting(msgspec.Struct, frozen=True):
-    """Resources of a run of a job wait. Kind `future-waiting`."""
+class Waiting(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All resources of a run of a job that wait now; it replaces what the run said before. Kind `future-waiting`.
+
+    `is_idle` says that the run has nothing else to do until one of the values comes. A server that finds only idle runs, which wait for
+    each other, ends their waits.
+    """
 
     order: OrderName
     catalog: Digest
     waits: Annotated[list[Wait], msgspec.Meta(max_length=MAX_KEYS)]
     at: datetime
+    is_idle: bool = False
 
 
 class Binding(msgspec.Struct, frozen=True, omit_defaults=True):

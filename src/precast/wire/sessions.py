@@ -161,7 +161,8 @@ class KeyValue(msgspec.Struct, frozen=True, omit_defaults=True):
     """The state of a key of one node. `left_s` and `expires_at` say until when the value may be used, by the server's clock.
 
     pending: this member of the job will promise it. fulfilled: it has a value. failed: this member will not promise it any more. The number
-    grows with each change, so an older message never replaces a newer state.
+    grows with each change, so an older message never replaces a newer state. A standing value (`is_standing`) that no longer exists is
+    failed, too: it counts neither as a value nor as a producer.
     """
 
     key: FutureKey

@@ -206,3 +206,26 @@ def _arcs(random: Random, places: list[str], most: int, fewest: int = 0) -> Arcs
 def nets(most: int = 4, most_steps: int = 3, is_acyclic: bool = False) -> st.SearchStrategy[NetDeclaration]:
     """Random nets by seed: a thousand times quicker to make than arc by arc, and a failure prints the whole net."""
     return st.builds(random_net, st.integers(0, 2**48), st.just(most), st.just(most_steps), st.just(is_acyclic))
+
+
+def random_value_net(seed: int, most: int = 3, most_steps: int = 5) -> NetDeclaration:
+    """A net of steps that hold limits, fill values at their end and read values: often a circle, or too few who fill."""
+    random = Random(seed)
+    values = list(NAMES[: random.randint(1, most)])
+    limits = ["x", "y"][: random.randint(0, 2)]
+    steps = [f"S{n}" for n in range(random.randint(1, most_steps))]
+    places = [Place(name, random.choice((0, 0, 0, 1))) for name in values]
+    places += [Place(name, random.choice((1, 1, 2)), is_limit=True) for name in limits]
+    transitions = []
+    for n, name in enumerate(steps):
+        gives = _arcs(random, values, 2)
+        needs = random.sample(steps[:n], min(n, random.choice((0, 0, 1, 1, 2))))
+        reads = _arcs(random, values, 2) if random.random() < 0.6 else ()
+        holds = tuple((limit, 1) for limit in random.sample(limits, random.randint(0, len(limits))))
+        transitions.append(Transition(name, True, tuple(needs), (), reads, holds, gives, gives, gives))
+    goal = _arcs(random, values, 1) if random.random() < 0.3 else ()
+    return NetDeclaration(f"values {seed}", tuple(places), tuple(transitions), goal)
+
+
+def value_nets() -> st.SearchStrategy[NetDeclaration]:
+    return st.builds(random_value_net, st.integers(0, 2**48))

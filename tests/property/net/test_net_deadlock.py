@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from precast.net.analysis.check import check
-from precast.net.analysis.deadlock import Verdict, search, terminates
+from precast.net.analysis.deadlock import Verdict, only_fills_and_reads, search, terminates
 from precast.net.analysis.reachability import Reachability
 from precast.net.analysis.search import SearchLimits, StateSearch
 from precast.net.analysis.stubborn import Stubborn
@@ -15,7 +15,7 @@ from precast.net.model.compiler import compile_net
 from precast.net.model.declarations import NetDeclaration
 from precast.net.model.plain_net import list_firings
 from precast.net.model.structure import Net
-from tests.property.net.nets import Reference, State, nets
+from tests.property.net.nets import Reference, State, nets, value_nets
 
 BRUTE_BOUND = 500
 BOUND = 50_000
@@ -81,6 +81,20 @@ def run_rounds(rounds: int, most: int, most_steps: int) -> Counter[str]:
     run()
     print(f"\ndeadlock against brute force: {dict(counts)} in {time.perf_counter() - started:.1f} s")
     return counts
+
+
+def test_deadlock_of_steps_that_wait_for_values_is_found_exactly_when_brute_force_finds_one() -> None:
+    counts: Counter[str] = Counter()
+
+    @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(value_nets())
+    def run(declared: NetDeclaration) -> None:
+        assert only_fills_and_reads(compile_net(declared))
+        compare(declared, counts)
+
+    run()
+    assert counts["deadlock"] > 20
+    assert counts["free"] > 20
 
 
 def test_deadlock_of_a_random_net_is_found_exactly_when_brute_force_finds_one() -> None:

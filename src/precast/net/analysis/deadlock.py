@@ -2,7 +2,9 @@
 
 Structure first. (1) A net whose transitions are all steps, with limits and locks that give back what they took, cannot get stuck unless a
 step can never end at all: a start takes everything at once, so no step holds one limit while it waits for another; when nothing runs, all
-limits are full, and the first step in order whose needs have all ended can start or be skipped. (2) A net that surely terminates gets
+limits are full, and the first step in order whose needs have all ended can start or be skipped. Steps may also wait for values: places that
+steps fill at their end, whatever their outcome, and that are only read. In such a net nothing that happens ever disables anything, so one
+run in which all work succeeds decides (`only_fills_and_reads`). (2) A net that surely terminates gets
 stuck if its goal is out of reach, or if a step can never start: when all work succeeds nothing is ever skipped, so in the end that step is
 still to do. (3) A net in which one transition can always start is never stuck. Only if none of these applies are markings searched,
 reduced by stubborn sets (see `stubborn`), up to limits of states, memory and time (see `search`). Beyond them the answer is "not proven".
@@ -10,13 +12,14 @@ reduced by stubborn sets (see `stubborn`), up to limits of states, memory and ti
 
 import enum
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from precast.net.analysis.reachability import GainedPlaces, Reachability
 from precast.net.analysis.search import SearchLimits, State, StateSearch, Walks
 from precast.net.analysis.stubborn import Stubborn
+from precast.net.execution.execution import Execution
 from precast.net.model.plain_net import Firing, list_firings, meets_goal
 from precast.net.model.structure import NOBODY, Net
 
@@ -58,6 +61,8 @@ def find_deadlock(net: Net, reachability: Reachability, limits: SearchLimits) ->
         return DeadlockAnswer(
             Verdict.FREE, "all work is steps in an order without cycles, and every limit gets back what it gave"
         )
+    if only_fills_and_reads(net):
+        return _run_once(net)
     if (endless or not goal_is_open) and terminates(net):
         names = ", ".join(net.transition_name(t) for t in endless[:3])
         reason = f"even if all else succeeds, {names} can never end" if endless else "the goal can never be met"
@@ -85,6 +90,41 @@ def is_only_steps(net: Net) -> bool:
         if transition.takes or transition.gives or transition.on_failure or transition.on_skip:
             return False
     return True
+
+
+def only_fills_and_reads(net: Net) -> bool:
+    """Whether all transitions are steps that beside limits only fill places, by every outcome alike, and read places.
+
+    No limit is filled or read, and no such place has a capacity, so an end is never delayed and no start prevents another for good.
+    """
+    limits, values = set[str](), set[str]()
+    for transition in net.declared.transitions:
+        given = Counter(dict(transition.gives))
+        if not transition.is_step or transition.takes or len(given) < len(transition.gives):
+            return False
+        if any(Counter(dict(end or ())) != given for end in (transition.on_failure, transition.on_skip)):
+            return False
+        limits.update(name for name, _ in transition.holds)
+        values.update(given)
+        values.update(name for name, _ in transition.reads)
+    return not limits & values and not net.room
+
+
+def _run_once(net: Net) -> DeadlockAnswer:
+    """The answer for a net that only fills and reads.
+
+    If this run, in which all work succeeds, ends every step, then every run does: of the steps that another run has left, the first one in
+    the order of this run has all it waits for. The final tokens are the same in all runs.
+    """
+    execution = Execution(net)
+    while (t := execution.start_next()) is not None:
+        execution.finish(t)
+    if meets_goal(net, execution.tokens):
+        reason = "values are only filled and read, and a run in which all work succeeds comes to its end"
+        return DeadlockAnswer(Verdict.FREE, reason)
+    left = [net.transition_name(t) for t, to_do in enumerate(net.to_do) if execution.tokens[to_do]]
+    reason = f"even if all else succeeds, {', '.join(left[:3])} can never end" if left else "the goal can never be met"
+    return DeadlockAnswer(Verdict.FOUND, reason)
 
 
 def terminates(net: Net) -> bool:

@@ -32,3 +32,33 @@ RESERVED_REFERENCE = Issue(
     "{ref} has a value of the type {type}, which only servers write, or one whose type is no text",
     "make the value a Sensitive, which the server replaces by a reference; the key __ptype is reserved",
 )
+NOBODY_PROMISES = Issue(
+    "CATALOG-011",
+    Kind.INPUT,
+    "{who} needs {key}, which no node of the job promises and which has no value in the environment",
+    "add a node whose catalog has promise {{ '{key}': … }}, or give the value: precast future put {key}",
+)
+PROMISED_TWICE = Issue(
+    "CATALOG-012",
+    Kind.INPUT,
+    "{who} needs the one value of {key}, and {count} promises give it: {promises}",
+    "let one of them promise another key, or use futures('{key}'), which gets all of them",
+)
+TOO_FEW_PROMISES = Issue(
+    "CATALOG-013",
+    Kind.INPUT,
+    "{who} needs at least {wanted} values of {key}, and {count} nodes of the job promise it",
+    "lower at_least, or add nodes that promise it",
+)
+JOINT_CYCLE = Issue(
+    "CATALOG-014",
+    Kind.INPUT,
+    "nodes wait for each other: {cycle}",
+    "remove one of these waits, or one of the relationships between them{places}",
+)
+NEVER_APPLIED = Issue(
+    "CATALOG-015",
+    Kind.INPUT,
+    "{count} resources can never be applied, because they wait for those above: {refs}",
+    "put the errors above right",
+)

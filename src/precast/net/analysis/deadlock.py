@@ -116,15 +116,28 @@ def _run_once(net: Net) -> DeadlockAnswer:
     If this run, in which all work succeeds, ends every step, then every run does: of the steps that another run has left, the first one in
     the order of this run has all it waits for. The final tokens are the same in all runs.
     """
+    tokens = _run_successfully(net)
+    if meets_goal(net, tokens):
+        reason = "values are only filled and read, and a run in which all work succeeds comes to its end"
+        return DeadlockAnswer(Verdict.FREE, reason)
+    left = [net.transition_name(t) for t, to_do in enumerate(net.to_do) if tokens[to_do]]
+    reason = f"even if all else succeeds, {', '.join(left[:3])} can never end" if left else "the goal can never be met"
+    return DeadlockAnswer(Verdict.FOUND, reason)
+
+
+def list_unended(net: Net) -> list[int]:
+    """The steps that no run ends, of a net that only fills and reads."""
+    assert only_fills_and_reads(net), "other nets need more than one run"
+    tokens = _run_successfully(net)
+    return [t for t, to_do in enumerate(net.to_do) if tokens[to_do]]
+
+
+def _run_successfully(net: Net) -> list[int]:
+    """The tokens when nothing can start any more, after a run in which all work succeeds."""
     execution = Execution(net)
     while (t := execution.start_next()) is not None:
         execution.finish(t)
-    if meets_goal(net, execution.tokens):
-        reason = "values are only filled and read, and a run in which all work succeeds comes to its end"
-        return DeadlockAnswer(Verdict.FREE, reason)
-    left = [net.transition_name(t) for t, to_do in enumerate(net.to_do) if execution.tokens[to_do]]
-    reason = f"even if all else succeeds, {', '.join(left[:3])} can never end" if left else "the goal can never be met"
-    return DeadlockAnswer(Verdict.FOUND, reason)
+    return execution.tokens
 
 
 def terminates(net: Net) -> bool:

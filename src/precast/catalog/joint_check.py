@@ -140,7 +140,7 @@ class _Explanation:
             if self._is_value(before):
                 value = self._values[before - len(self._joint.points)]
                 sentences.append(
-                    f"{self._describe(node)} waits for {value}, promised by {self._describe(shown[at - 2])}"
+                    f"{self._describe(node)} waits for the {value}, promised by {self._describe(shown[at - 2])}"
                 )
             elif (name := self._describe(node)) != self._describe(before):
                 sentences.append(f"{name} follows {self._describe(before)}")

@@ -3,8 +3,8 @@
 Each catalog adds the points of its order: relationships, automatic ones, containment and stages. Manifest order is not part of it, because
 a resource that waits leaves it. A resource that needs values waits in a step of its own before it, as on the node. For each key there is
 a place that the end of each of its promises fills, whatever the outcome: a promise that fails ends the waits for it, too. A wait reads
-as many tokens as it needs values. So places are only filled and read, and the check of such a net needs no search. The locks of providers are left
-out: they are held only while something is applied.
+as many tokens as it needs values. So places are only filled and read, and the check of such a net needs no search. The locks of providers
+are left out: they are held only while something is applied.
 """
 
 from collections.abc import Mapping, Sequence

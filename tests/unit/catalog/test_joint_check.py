@@ -41,7 +41,9 @@ def test_job_without_needs_builds_no_net() -> None:
 def test_key_that_nobody_promises_is_named_with_who_needs_it() -> None:
     report = check(part("web1", WEB), part("web2", WEB))
     assert [problem.code for problem in report.problems] == ["CATALOG-011"]
-    assert report.problems[0].text.startswith("File[/etc/app] of web1 needs db/endpoint, which no node of the job promises")
+    assert report.problems[0].text.startswith(
+        "File[/etc/app] of web1 needs db/endpoint, which no node of the job promises"
+    )
 
 
 def test_key_that_nobody_promises_may_have_a_standing_value() -> None:
@@ -85,10 +87,12 @@ def test_manifest_order_is_no_reason_to_wait() -> None:
 
 def test_member_of_a_group_may_wait_for_the_first_of_them() -> None:
     first = "promise { 'joined': value => 'first' }"
-    other = "file { '/a': content => futures('joined', { at_least => 1 }).join(',') } -> promise { 'joined': value => 'x' }"
+    other = (
+        "file { '/a': content => futures('joined', { at_least => 1 }).join(',') } -> promise { 'joined': value => 'x' }"
+    )
     assert check(part("n1", first), part("n2", other), part("n3", other)).is_sound
     report = check(part("n2", other), part("n3", other))
-    assert [problem.code for problem in report.problems][0] == "CATALOG-014"
+    assert report.problems[0].code == "CATALOG-014"
 
 
 def test_part_that_begins_after_another_does_not_wait_for_it() -> None:

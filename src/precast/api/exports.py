@@ -18,9 +18,17 @@ class ExportsApi:
     def __init__(self, views: ExportViews, settings: ExportSettings) -> None:
         self._views, self._settings = views, settings
 
-    @route("GET", "/v1/exports", _VIEWER, "The types that nodes export, with counts", list[ExportedType])
+    @route(
+        "GET",
+        "/v1/exports",
+        _VIEWER,
+        "The types that nodes export, with counts",
+        list[ExportedType],
+        query=("environment",),
+        errors=(NO_ENVIRONMENT,),
+    )
     async def list_types(self, call: Call) -> list[ExportedType]:
-        return await self._views.list_types(call.environments)
+        return await self._views.list_types(call.query.get("environment", ""), call.environments)
 
     @route(
         "GET",
@@ -29,6 +37,7 @@ class ExportsApi:
         "The exported resources of a type, by node",
         list[ExportedRow],
         query=("environment", "after"),
+        errors=(NO_ENVIRONMENT,),
     )
     async def list_resources(self, call: Call) -> list[ExportedRow]:
         environment, after = call.query.get("environment", ""), call.query.get("after", "")

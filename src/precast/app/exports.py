@@ -30,8 +30,9 @@ from precast.store.sessions.sessions import Sessions
 
 def build_exports_api(database: Database) -> ExportsApi:
     work = WorkQueue(database, [REDECIDE])
-    settings = ExportSettings(database, Environments(database), work, build_audit_log(database))
-    return ExportsApi(ExportViews(database), settings)
+    environments = Environments(database)
+    settings = ExportSettings(database, environments, work, build_audit_log(database))
+    return ExportsApi(ExportViews(database, environments), settings)
 
 
 def build_export_publisher(database: Database) -> ExportPublisher:

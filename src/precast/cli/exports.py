@@ -42,9 +42,8 @@ def _list(args: argparse.Namespace) -> int:
                 ],
             )
         return 0
-    types = [
-        row for row in client.ask("GET", "/v1/exports", list[ExportedType]) if args.environment in ("", row.environment)
-    ]
+    query = {"environment": args.environment} if args.environment else {}
+    types = client.ask("GET", "/v1/exports", list[ExportedType], query=query)
     if args.json:
         print_json(msgspec.to_builtins(types))
     else:
@@ -61,6 +60,8 @@ def _show(args: argparse.Namespace) -> int:
         raise issues.USAGE.error(problem=f"{args.resource!r} is not a resource", usage="write it as Nagios_host[web1]")
     client = connect(args)
     rows = [row for row in _read(client, type_name, args.environment) if row.title == rest[:-1]]
+    if not rows:
+        raise issues.NOT_EXPORTED.error(resource=args.resource, type=type_name)
     collectors = {
         environment: _read_collectors(client, type_name, environment)
         for environment in sorted({row.environment for row in rows})
@@ -68,8 +69,6 @@ def _show(args: argparse.Namespace) -> int:
     if args.json:
         print_json({"exports": msgspec.to_builtins(rows), "collectors": collectors})
         return 0
-    if not rows:
-        print(f"no node exports {args.resource}")
     for row in rows:
         print(f"{row.type}[{row.title}], {row.state} by {row.node} in {row.environment}")
         for name, value in sorted(row.parameters.items()):

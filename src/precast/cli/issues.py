@@ -128,6 +128,9 @@ NOT_SECRETS = Issue(
     "{path} does not contain the secrets of sources: {reason}",
     "give YAML with sources, below each source its paths, and below each path its fields",
 )
+NOT_EXPORTED = Issue(
+    "CLI-058", Kind.NOT_FOUND, "no node exports {resource}", "`precast exports list {type}` shows what is exported"
+)
 NO_BROWSER = Issue(
     "CLI-052", Kind.UNAVAILABLE, "no browser could be opened on {address}", "open the address in a browser yourself"
 )

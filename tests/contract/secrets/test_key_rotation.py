@@ -11,6 +11,7 @@ from precast.services.secrets.keys import MasterKey
 from precast.services.secrets.rotation import KeyRotation
 from precast.services.secrets.views import SecretViews
 from precast.store.catalogs.documents import Documents
+from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.identity.audit import AuditLog
 from precast.store.secrets.keys import SecretKeys, WrappedKey
@@ -38,7 +39,7 @@ class KeyServer:
         return {key.master for key in await self.database.read(self.store.list_all)}
 
     async def state(self) -> str:
-        stores = Secrets(self.database), self.store, Documents(self.database)
+        stores = Secrets(self.database), self.store, Documents(self.database), Environments(self.database)
         return (await SecretViews(self.database, *stores).show_keys()).state
 
 

@@ -38,7 +38,9 @@ def lost_keys(site: CompileServices) -> LostKeys:
 
 
 def views(site: CompileServices) -> SecretViews:
-    return SecretViews(site.database, site.secrets, SecretKeys(site.database), site.catalogs.documents)
+    return SecretViews(
+        site.database, site.secrets, SecretKeys(site.database), site.catalogs.documents, site.environments
+    )
 
 
 async def find_ref(site: CompileServices) -> str:
@@ -80,7 +82,8 @@ async def test_views_show_references_with_their_parameters_and_nodes(site: Compi
     (row,) = await views(site).list_page("production", "", 10)
     assert (row.ref, row.catalogs) == (ref, 1)
     assert await views(site).list_page("production", ref, 10) == []
-    assert await views(site).list_page("test", "", 10) == []
+    with pytest.raises(NotFoundError, match="there is no environment test"):
+        await views(site).list_page("test", "", 10)
     shown = await views(site).show("production", ref[:6])
     assert (shown.ref, shown.parameters, shown.is_complete) == (ref, ["File[/etc/token] content"], True)
     assert [(user.node, user.state) for user in shown.nodes] == [("web1", "staged")]

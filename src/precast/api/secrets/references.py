@@ -2,7 +2,6 @@
 
 from precast.api.http.routes import ENVIRONMENT, VIEWER, Call, person, route
 from precast.services.code import issues as code_issues
-from precast.services.code.environments import check_name
 from precast.services.secrets import issues
 from precast.services.secrets.views import SecretViews
 from precast.wire.secrets.references import SecretKeysView, SecretRow, SecretView
@@ -24,10 +23,9 @@ class SecretReferencesApi:
         "The secrets of an environment by reference, without their values",
         list[SecretRow],
         query=("after",),
-        errors=(code_issues.BAD_NAME, issues.NO_SECRET),
+        errors=(code_issues.NO_ENVIRONMENT, issues.NO_SECRET),
     )
     async def list_page(self, call: Call) -> list[SecretRow]:
-        check_name(call.path["environment"])
         return await self._views.list_page(call.path["environment"], call.query.get("after", ""), PAGE)
 
     @route(
@@ -36,10 +34,9 @@ class SecretReferencesApi:
         person("viewer", ENVIRONMENT),
         "The parameters and nodes that have a secret",
         SecretView,
-        errors=(code_issues.BAD_NAME, issues.NO_SECRET),
+        errors=(code_issues.NO_ENVIRONMENT, issues.NO_SECRET),
     )
     async def show(self, call: Call) -> SecretView:
-        check_name(call.path["environment"])
         return await self._views.show(call.path["environment"], call.path["ref"])
 
     @route("GET", "/v1/secret-keys", VIEWER, "The state of the keys of secrets, and of their rotation", SecretKeysView)

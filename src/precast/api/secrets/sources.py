@@ -2,7 +2,6 @@
 
 from precast.api.http.routes import ENVIRONMENT, OPERATOR, VIEWER, Call, person, route
 from precast.services.code import issues as code_issues
-from precast.services.code.environments import check_name
 from precast.services.secrets.sources import issues
 from precast.services.secrets.sources.service import SecretSourceService
 from precast.wire.secrets.sources import (
@@ -44,10 +43,9 @@ class SecretSourcesApi:
         person("viewer", ENVIRONMENT),
         "Whether a fact of a node may choose a secret in this environment",
         SecretPolicyView,
-        errors=(code_issues.BAD_NAME,),
+        errors=(code_issues.NO_ENVIRONMENT,),
     )
     async def show_policy(self, call: Call) -> SecretPolicyView:
-        check_name(call.path["environment"])
         return await self._sources.show_policy(call.path["environment"])
 
     @route(
@@ -57,8 +55,7 @@ class SecretSourcesApi:
         "Set whether a fact of a node may choose a secret in this environment",
         SecretPolicyView,
         body=SecretPolicyBody,
-        errors=(issues.BAD_POLICY, code_issues.BAD_NAME),
+        errors=(issues.BAD_POLICY, code_issues.NO_ENVIRONMENT),
     )
     async def set_policy(self, call: Call) -> SecretPolicyView:
-        check_name(call.path["environment"])
         return await self._sources.set_policy(call.path["environment"], call.body.by_facts, call.actor)

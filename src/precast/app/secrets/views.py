@@ -16,7 +16,8 @@ from precast.store.secrets.secrets import Secrets
 
 
 def build_secret_references_api(database: Database) -> SecretReferencesApi:
-    return SecretReferencesApi(SecretViews(database, Secrets(database), SecretKeys(database), Documents(database)))
+    stores = Secrets(database), SecretKeys(database), Documents(database), Environments(database)
+    return SecretReferencesApi(SecretViews(database, *stores))
 
 
 async def discard_secrets(settings: ServerSettings) -> dict[str, int]:

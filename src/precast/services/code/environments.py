@@ -283,9 +283,7 @@ class EnvironmentService:
         return environment
 
     def _find(self, name: str) -> Transaction[tuple[Environment, list[EnvironmentVersion]]]:
-        environment = (yield from self._environments.find(name)) if is_environment_name(name) else None
-        if environment is None:
-            raise issues.NO_ENVIRONMENT.error(name=name[:100])
+        environment = yield from require_environment(self._environments, name)
         return environment, (yield from self._environments.list_history(name, NEWEST, HISTORY))
 
     async def _find_version(self, name: str, number: int) -> EnvironmentVersion:
@@ -306,6 +304,14 @@ class EnvironmentService:
 def is_environment_name(name: str) -> bool:
     """Whether an environment could have this name: the database is asked for no other."""
     return _NAME.fullmatch(name) is not None
+
+
+def require_environment(environments: Environments, name: str) -> Transaction[Environment]:
+    """Find an environment. Raises NotFoundError ENV-005."""
+    environment = (yield from environments.find(name)) if is_environment_name(name) else None
+    if environment is None:
+        raise issues.NO_ENVIRONMENT.error(name=name[:100])
+    return environment
 
 
 def check_name(name: str) -> None:

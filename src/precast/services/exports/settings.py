@@ -4,8 +4,7 @@ Nodes see what other nodes of their environment export with their served catalog
 that everything can be released in one consistent round; with `everywhere`, as in Puppet, the exports of all environments.
 """
 
-from precast.services.code.environments import is_environment_name
-from precast.services.code.issues import NO_ENVIRONMENT
+from precast.services.code.environments import require_environment
 from precast.services.exports import issues
 from precast.services.work_kinds import REDECIDE
 from precast.store.code.environments import EVERYWHERE, RELEASED, STAGED, Environments
@@ -36,10 +35,7 @@ class ExportSettings:
         return ExportsSetting(setting)
 
     def _find(self, name: str) -> Transaction[str]:
-        environment = (yield from self._environments.find(name)) if is_environment_name(name) else None
-        if environment is None:
-            raise NO_ENVIRONMENT.error(name=name[:100])
-        return environment.exports
+        return (yield from require_environment(self._environments, name)).exports
 
     def _set(self, name: str, setting: str, actor: str) -> Transaction[None]:
         before = yield from self._find(name)

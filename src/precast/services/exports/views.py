@@ -6,8 +6,11 @@ import msgspec
 
 from precast.catalog.sensitive import HIDDEN, is_sensitive
 from precast.lang.compiler.resources import capitalized
+from precast.services.code.environments import require_environment
+from precast.services.code.issues import NO_ENVIRONMENT
 from precast.services.exports.answers import MAX_EXPORTS
 from precast.services.exports.publishing import decode_export
+from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.exports import resources, rounds
@@ -21,17 +24,22 @@ PAGE = 500
 class ExportViews:
     """Holds no state between calls."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, environments: Environments) -> None:
+        self._database, self._environments = database, environments
 
-    async def list_types(self, allowed: Sequence[str]) -> list[ExportedType]:
-        """What is exported, by type and environment; only in allowed environments, unless `allowed` is empty."""
-        return [row for row in await self._database.read(_list_types) if not allowed or row.environment in allowed]
+    async def list_types(self, environment: str, allowed: Sequence[str]) -> list[ExportedType]:
+        """What is exported, by type and environment: of all that the caller may read if none is given. Raises NotFoundError ENV-005."""
+        await self._require(environment, allowed)
+        rows = await self._database.read(_list_types)
+        return [
+            row for row in rows if environment in ("", row.environment) and (not allowed or row.environment in allowed)
+        ]
 
     async def list_resources(
         self, type_name: str, environment: str, after: str, allowed: Sequence[str]
     ) -> list[ExportedRow]:
-        """A page of the exports of a type, by node; of all environments if none is given."""
+        """A page of the exports of a type, by node; of all environments if none is given. Raises NotFoundError ENV-005."""
+        await self._require(environment, allowed)
         rows = await self._database.read(_list_resources, capitalized(type_name.lower()), environment)
         return [row for row in rows if row.position > after and (not allowed or row.environment in allowed)][:PAGE]
 
@@ -56,6 +64,13 @@ class ExportViews:
             )
             for loop in stopped
         ]
+
+    async def _require(self, environment: str, allowed: Sequence[str]) -> None:
+        """An environment that the caller may not read looks like one that does not exist."""
+        if environment and allowed and environment not in allowed:
+            raise NO_ENVIRONMENT.error(name=environment[:100])
+        if environment:
+            await self._database.read(require_environment, self._environments, environment)
 
 
 def _list_types() -> Transaction[list[ExportedType]]:

@@ -5,9 +5,11 @@ from collections.abc import Iterator, Sequence
 
 from precast.catalog import body as bodies
 from precast.catalog.secret_references import references
+from precast.services.code.environments import require_environment
 from precast.services.secrets import issues
 from precast.services.secrets.keyring import SITE
 from precast.store.catalogs.documents import Documents, DocumentUser
+from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.secrets.keys import KeyHolder, SecretKeys, WrappedKey
@@ -26,18 +28,23 @@ _REFERENCE = re.compile(f"[0-9a-f]{{{MIN_CHARS},64}}")
 class SecretViews:
     """Reads what people may know; holds no state."""
 
-    def __init__(self, database: Database, store: Secrets, keys: SecretKeys, documents: Documents) -> None:
+    def __init__(
+        self, database: Database, store: Secrets, keys: SecretKeys, documents: Documents, environments: Environments
+    ) -> None:
         self._database, self._store, self._keys, self._documents = database, store, keys, documents
+        self._environments = environments
 
     async def list_page(self, environment: str, after: str, limit: int) -> list[wire.SecretRow]:
-        """A page of the secrets of an environment, by reference. Raises NotFoundError SECRET-006 if `after` is none."""
+        """A page of the secrets of an environment, by reference. Raises NotFoundError ENV-005, and SECRET-006 if `after` is none."""
+        await self._database.read(require_environment, self._environments, environment)
         if after and not _REFERENCE.fullmatch(after):
             raise issues.NO_SECRET.error(ref=repr(after[:100]), environment=environment, least=MIN_CHARS)
         rows = await self._database.read(self._store.list_page, environment, after, min(limit, MAX_PAGE))
         return [wire.SecretRow(row.ref, row.stored_at, row.catalogs) for row in rows]
 
     async def show(self, environment: str, beginning: str) -> wire.SecretView:
-        """The secret whose reference begins so. Raises NotFoundError SECRET-006 if there is none, or more than one."""
+        """The secret whose reference begins so. Raises NotFoundError ENV-005, and SECRET-006 if there is none, or more than one."""
+        await self._database.read(require_environment, self._environments, environment)
         is_valid = _REFERENCE.fullmatch(beginning) is not None
         found = await self._database.read(self._store.find_by_prefix, environment, beginning) if is_valid else []
         if len(found) != 1:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from precast.services.code.environments import require_environment
 from precast.services.secrets.sources import issues
 from precast.services.secrets.sources.configuration import Sources, SourceSettings
 from precast.services.secrets.sources.requests import FIRST, request_source
@@ -84,23 +85,30 @@ class SecretSourceService:
         return tuple(names)
 
     async def show_policy(self, environment: str) -> SecretPolicyView:
-        policy = await self._database.read(self._store.find_policy, environment)
-        return SecretPolicyView(environment, policy.by_facts)
+        """Raises NotFoundError ENV-005."""
+        return SecretPolicyView(environment, await self._database.read(self._find_policy, environment))
 
     async def set_policy(self, environment: str, by_facts: str, actor: str) -> SecretPolicyView:
-        """Set whether a fact may choose a secret, and decide upon the nodes of the environment again. Raises InputError SECRET-026."""
+        """Set whether a fact may choose a secret, and decide upon the nodes of the environment again.
+
+        Raises InputError SECRET-026, NotFoundError ENV-005.
+        """
         if by_facts not in BY_FACTS:
             raise issues.BAD_POLICY.error(policy=repr(by_facts[:80]))
         await self._database.write(self._set_policy, environment, by_facts, actor)
         return SecretPolicyView(environment, by_facts)
 
+    def _find_policy(self, environment: str) -> Transaction[str]:
+        yield from require_environment(self._environments, environment)
+        return (yield from self._store.find_policy(environment)).by_facts
+
     def _set_policy(self, environment: str, by_facts: str, actor: str) -> Transaction[None]:
-        before = yield from self._store.find_policy(environment)
-        if before.by_facts == by_facts:
+        before = yield from self._find_policy(environment)
+        if before == by_facts:
             return
         yield from self._store.set_policy(environment, by_facts)
         yield from self._work.enqueue_item(REDECIDE.name, environment, b"")
-        yield from self._audit.add(actor, "secret.policy", environment, before=before.by_facts, after=by_facts)
+        yield from self._audit.add(actor, "secret.policy", environment, before=before, after=by_facts)
 
 
 def _environment(name: str, source: SourceSettings, summary: SourceSummary | None) -> SourceEnvironment:

@@ -158,9 +158,11 @@ def test_metrics_show_how_schedules_are_kept(fleet: Fleet) -> None:
         (("action", "create", "facts", "web1", "--at", "soon"), 64, "'soon' is not a time"),
         (("action", "create", "facts", "web1", "--cron", "61 * * * *"), 64, "[CRON-001]"),
         (("action", "create", "facts", "web1", "--missed", "never"), 64, "--missed 'never' is unknown"),
-        (("action", "create", "run", "web1", "--canary", "0"), 64, "neither a number nor a percentage"),
+        (("action", "create", "run", "web1", "--canary", "0"), 64, "--canary '0' is not valid"),
         (("action", "create", "command", "web1"), 64, "no command"),
+        (("action", "create", "facts", "web1", "--tries", "3"), 64, "--tries has no effect without --away try"),
         (("action", "show", "nothing"), 66, "[ACTION-001]"),
+        (("action", "show", ""), 64, "a name is empty"),
         (("action", "cancel", "nothing"), 66, "[ACTION-001]"),
     ],
 )
@@ -168,6 +170,13 @@ def test_mistake_is_reported_in_one_line(fleet: Fleet, words: tuple[str, ...], c
     output = fleet.command(*words, code=code)
     assert answer in output
     assert len(output.strip().splitlines()) <= 2
+
+
+def test_action_of_a_later_time_is_watched_for_as_long_as_wait_says(fleet: Fleet) -> None:
+    output = fleet.command("action", "create", "facts", "web1", "--at", "+1h", "--wait", "1s", code=3)
+    action = re.search(r"^ACTION +(\S+)$", output, re.MULTILINE)
+    assert action is not None, output
+    assert fleet.read("action", "cancel", action[1])["state"] == "cancelled"
 
 
 def test_interrupted_watch_leaves_the_action_alone(fleet: Fleet) -> None:

@@ -99,10 +99,11 @@ def test_command_needs_a_role_of_its_own(fleet: Fleet, commander: str) -> None:
     [
         (("run", "nobody"), 66, "[NODE-001]"),
         (("run",), 64, "[TARGET-005]"),
-        (("run", "web1", "--batch", "0"), 64, "neither a number nor a percentage"),
-        (("run", "web1", "--canary", "0"), 64, "neither a number nor a percentage"),
+        (("run", "web1", "--batch", "0"), 64, "--batch '0' is not valid"),
+        (("run", "web1", "--canary", "0"), 64, "--canary '0' is not valid"),
         (("run", "web1", "--per-minute", "0"), 64, "--per-minute '0' is invalid"),
         (("run", "web1", "--tries", "many"), 64, "--tries 'many' is invalid"),
+        (("run", "web1", "--try-every", "5m"), 64, "--try-every has no effect without --tries"),
         (("run", "web1", "--wait", "soon"), 64, "not a duration"),
         (("run", "web1", "--nop"), 64, "did you mean '--noop'?"),
         (("run", "show", "nothing"), 66, "[RUN-001]"),

@@ -36,4 +36,6 @@ def test_plan_or_task_that_does_not_exist_is_refused(plans: PlanFleet) -> None:
     _, error = plans.refused("action", "create", "plan", "web1", "--plan", "nothing", "--commands")
     assert "PLAN-102" in error
     code, error = plans.refused("action", "create", "task", "web1", "--task", "shop::nothing")
-    assert (code, "shop::nothing" in error) == (64, True)
+    assert (code, "the task shop::nothing cannot be started" in error, "ACTION-017" in error) == (64, True, True)
+    assert "modules/MODULE/tasks/NAME" in error
+    assert "precast plan" not in error

@@ -90,7 +90,7 @@ def _create(args: argparse.Namespace) -> int:
     base = COMMAND_BASE if is_of_commands else BASE
     action = client.ask("POST", base, ActionView, new)
     is_due_now = times.at is None and not is_repeated and action.state == "active"
-    if args.detach or not is_due_now:
+    if args.detach or (not is_due_now and args.wait is None):
         if args.json:
             print_json(msgspec.to_builtins(action))
         else:
@@ -129,4 +129,8 @@ def _parameter(text: str) -> tuple[str, Parameter]:
     for known in _TYPES:
         if type_ == known:
             return name, Parameter(value, known)
-    return name, Parameter(value, "choice", type_.split("|"))
+    choices = type_.split("|")
+    if len(choices) < 2 or not all(choices):
+        usage = "the types are string, integer, boolean, and choices such as a|b"
+        raise issues.USAGE.error(problem=f"there is no type {type_[:80]!r} of parameters", usage=usage)
+    return name, Parameter(value, "choice", choices)

@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 from precast.base.setting_values import InvalidValueError, read_duration
 from precast.base.wall_time import find_zone, first_moment
 from precast.cli import issues
-from precast.cli.jobs.options import AMOUNT, TOLERANCE, add_window_options, check_amount, duration_s
+from precast.cli.jobs.options import AMOUNT, TOLERANCE, add_window_options, check_amount, duration_s, refuse_unused
 from precast.wire.actions.bodies import MAX_MISSED, ActionTimes
 from precast.wire.jobs.views import JobLimits
 
+TRIES = 3
 _CANARY = "begin with N nodes; go on only if none of them fails"
 _USAGE = "write 2027-03-01T02:00, 2027-03-01T02:00+01:00 or 2027-03-01T02:00Z; or +2h for in two hours"
 
@@ -91,7 +92,7 @@ def add_spread(parser: argparse.ArgumentParser, deadline: str, *, of_task: bool 
     """Add the options that limit how an action spreads over its nodes, and how long it waits for each."""
     how = parser.add_argument_group("how")
     if of_task:
-        parser.set_defaults(batch=None, per_minute=None, tries=3, begin="5m")
+        parser.set_defaults(batch=None, per_minute=None, tries=None, begin="5m")
     else:
         _add_pace(how)
     canary = "begin with one node; go on only if it succeeds (N is 1)" if of_task else _CANARY
@@ -104,7 +105,7 @@ def add_spread(parser: argparse.ArgumentParser, deadline: str, *, of_task: bool 
         default="skip",
         help="nodes that are away: skip them, wait for them, or look for them some times (default: skip)",
     )
-    how.add_argument("--away-for", metavar="TIME", default="1d", help="with --away wait: how long (default: 1d)")
+    how.add_argument("--away-for", metavar="TIME", help="with --away wait: how long (default: 1d)")
     how.add_argument(
         "--deadline", metavar="TIME", default=deadline, help=f"how long it may take to end (default: {deadline})"
     )
@@ -114,7 +115,7 @@ def add_spread(parser: argparse.ArgumentParser, deadline: str, *, of_task: bool 
 def _add_pace(how: argparse._ArgumentGroup) -> None:
     how.add_argument("--batch", metavar="N|%", help="run on N nodes, and on the next N when all of these have ended")
     how.add_argument("--per-minute", metavar="N", type=int, help="let at most N nodes begin in a minute")
-    how.add_argument("--tries", metavar="N", type=int, default=3, help="with --away try: how often (default: 3)")
+    how.add_argument("--tries", metavar="N", type=int, help="with --away try: how often (default: 3)")
     how.add_argument("--begin", metavar="TIME", default="5m", help="how long a node may take to begin (default: 5m)")
 
 
@@ -123,15 +124,19 @@ def limits_of(args: argparse.Namespace) -> JobLimits:
     for option, number, most in (("--per-minute", args.per_minute, 1_000_000), ("--tries", args.tries, 1_000)):
         if number is not None and not 0 < number <= most:
             raise issues.USAGE.error(problem=f"{option} {number} is invalid", usage=f"give a number from 1 to {most}")
+    if args.away != "wait":
+        refuse_unused("--away-for", args.away_for, "--away wait")
+    if args.away != "try":
+        refuse_unused("--tries", args.tries, "--away try")
     return JobLimits(
         batch=check_amount("--batch", args.batch, AMOUNT),
         at_once=check_amount("--at-once", args.at_once, AMOUNT),
         tolerate=check_amount("--tolerate", args.tolerate, TOLERANCE),
         begin_s=duration_s(args.begin),
         take_s=duration_s(args.deadline),
-        away_s=duration_s(args.away_for) if args.away == "wait" else 0.0,
+        away_s=duration_s(args.away_for or "1d") if args.away == "wait" else 0.0,
         canary=check_amount("--canary", args.canary, AMOUNT),
         per_minute=args.per_minute,
-        tries=args.tries if args.away == "try" else None,
+        tries=(args.tries or TRIES) if args.away == "try" else None,
         needs_s=None if args.needs is None else duration_s(args.needs),
     )

@@ -29,7 +29,7 @@ def add_plan_spread(parser: argparse.ArgumentParser) -> None:
     wait_help = "wait this long for nodes that are away (default: 10m)"
     how.add_argument("--wait-away", metavar="TIME", default="10m", dest="away_for", help=wait_help)
     add_window_options(how)
-    unused = {"canary": None, "batch": None, "per_minute": None, "tolerate": None, "tries": 3}
+    unused = {"canary": None, "batch": None, "per_minute": None, "tolerate": None, "tries": None}
     parser.set_defaults(away="wait", begin="5m", deadline="1h", **unused)
 
 

@@ -93,7 +93,9 @@ class Client:
 
 
 def segment(text: str) -> str:
-    """Quote a text as one segment of a path."""
+    """Quote a text as one segment of a path. Raises InputError CLI-001 if it is empty, which would name another path."""
+    if not text:
+        raise issues.USAGE.error(problem="a name is empty", usage="write the name that you mean")
     return quote(text, safe="")
 
 

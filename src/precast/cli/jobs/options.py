@@ -38,7 +38,7 @@ def add_limits(parser: argparse.ArgumentParser, deadline: str) -> None:
     parser.add_argument("--wait-away", metavar="TIME", help="wait this long for nodes that are away to connect")
     parser.add_argument("--tries", metavar="N", help="look N times for nodes that are away, then they have failed")
     parser.add_argument(
-        "--try-every", metavar="TIME", default="1m", help="how long to wait between these tries (default: 1m)"
+        "--try-every", metavar="TIME", help="with --tries: how long to wait between these tries (default: 1m)"
     )
     parser.add_argument("--begin", metavar="TIME", default="5m", help="how long a node may take to begin (default: 5m)")
     parser.add_argument(
@@ -79,6 +79,8 @@ def add_wait(parser: argparse._ActionsContainer) -> None:
 
 def limits_of(args: argparse.Namespace) -> JobLimits:
     """Raises InputError CLI-001."""
+    if args.tries is None:
+        refuse_unused("--try-every", args.try_every, "--tries")
     return JobLimits(
         batch=check_amount("--batch", args.batch, AMOUNT),
         at_once=check_amount("--at-once", args.at_once, AMOUNT),
@@ -89,7 +91,7 @@ def limits_of(args: argparse.Namespace) -> JobLimits:
         canary=check_amount("--canary", args.canary, AMOUNT),
         per_minute=_number("--per-minute", args.per_minute, 1_000_000),
         tries=_number("--tries", args.tries, 1_000),
-        try_every_s=duration_s(args.try_every),
+        try_every_s=duration_s(args.try_every or "1m"),
         needs_s=None if args.needs is None else duration_s(args.needs),
     )
 
@@ -108,10 +110,16 @@ def duration_s(text: str) -> float:
 def check_amount(option: str, text: str | None, form: re.Pattern[str]) -> str | None:
     """A number of nodes or a percentage, as it was given. Raises InputError CLI-001."""
     if text is not None and not form.fullmatch(text):
-        raise issues.USAGE.error(
-            problem=f"{option} {text!r} is neither a number nor a percentage", usage="give a number such as 10, or 25%"
-        )
+        least = 0 if form is TOLERANCE else 1
+        usage = f"give a number of nodes from {least} on, such as 10, or a percentage up to 100%"
+        raise issues.USAGE.error(problem=f"{option} {text!r} is not valid", usage=usage)
     return text
+
+
+def refuse_unused(option: str, text: object, without: str) -> None:
+    """Refuse an option that was given and would have no effect. Raises InputError CLI-001."""
+    if text is not None:
+        raise issues.USAGE.error(problem=f"{option} has no effect without {without}", usage=f"add {without}")
 
 
 def _number(option: str, text: str | None, most: int) -> int | None:

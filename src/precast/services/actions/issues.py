@@ -78,6 +78,12 @@ NOT_REPEATED = Issue(
     "the job of the action {action} cannot be repeated: {reason}",
     "create an action of your own with `precast action create`",
 )
+BROKEN_TASK = Issue(
+    "ACTION-017",
+    Kind.INPUT,
+    "the task {task} cannot be started: {reason}",
+    "{hint}",
+)
 APPROVED_TIMES = Issue(
     "ACTION-015",
     Kind.CONFLICT,

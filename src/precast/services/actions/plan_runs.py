@@ -31,6 +31,7 @@ from precast.services.plans.seals import (
 from precast.store.actions.actions import ActionRow
 from precast.store.engine.query import Transaction
 from precast.store.plans.runs import ProgramRow
+from precast.wire.actions import bodies
 from precast.wire.actions.bodies import NewAction
 
 
@@ -54,7 +55,7 @@ class PlanActions:
         Raises what a start of a plan raises.
         """
         prepared = await self._preparation.prepare(make_plan_request(new), owner, is_start=False, known=nodes)
-        check_rights(prepared, owner)
+        _check(new, prepared, owner)
         return prepared
 
     async def seal(
@@ -88,7 +89,7 @@ class PlanActions:
         stored = decode_action(action)
         plan = make_plan_request(stored.new)
         prepared = await self._preparation.prepare(plan, owner, is_start=True, known=nodes)
-        check_rights(prepared, owner)
+        _check(stored.new, prepared, owner)
         if prepared.check.skipped >= prepared.check.instances:
             raise plan_issues.NOTHING_TO_DO.error(plan=prepared.check.name)
         request = make_request(plan, prepared.pinned)
@@ -107,6 +108,14 @@ class PlanActions:
     def store(self, action: ActionRow, job: str, start: PlanStart) -> Transaction[None]:
         """Store the run as the job of an action. Raises UnavailableError PLAN-109, RUN-004."""
         yield from self._creation.create(job, start.request, start.prepared, start.sealed, action.made_by, action.id)
+
+
+def _check(new: NewAction, prepared: PreparedPlan, owner: Participant) -> None:
+    """Raises InputError PLAN-105 or, since nobody has written the plan of a task, ACTION-017; DeniedError PLAN-107."""
+    if new.work.kind == bodies.TASK and prepared.check.errors:
+        first = prepared.check.errors[0]
+        raise issues.BROKEN_TASK.error(task=new.work.task, reason=first.text, hint=first.hint)
+    check_rights(prepared, owner)
 
 
 def require_plan_kind(new: NewAction) -> None:

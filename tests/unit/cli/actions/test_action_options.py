@@ -78,6 +78,31 @@ def test_limits_are_sent_and_checked() -> None:
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ["--tries", "3"],
+        ["--away", "wait", "--tries", "3"],
+        ["--away-for", "1h"],
+        ["--away", "try", "--away-for", "1h"],
+    ],
+)
+def test_option_that_would_have_no_effect_is_refused(words: list[str]) -> None:
+    with pytest.raises(InputError, match="has no effect without --away") as caught:
+        limits_of(parse("run", "web1", *words))  # type: ignore[arg-type]
+    assert caught.value.code == "CLI-001"
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "range_"),
+    [("--batch", "0", "1"), ("--at-once", "101%", "1"), ("--canary", "some", "1"), ("--tolerate", "200%", "0")],
+)
+def test_amount_out_of_its_range_is_refused_with_the_range(option: str, text: str, range_: str) -> None:
+    with pytest.raises(InputError, match=rf"{option} '{text}' is not valid") as caught:
+        limits_of(parse("run", "web1", option, text))  # type: ignore[arg-type]
+    assert caught.value.hint == f"give a number of nodes from {range_} on, such as 10, or a percentage up to 100%"
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("name=a=b", ("name", Parameter("a=b"))),
@@ -87,6 +112,12 @@ def test_limits_are_sent_and_checked() -> None:
 )
 def test_parameter_has_a_name_a_type_and_a_value(text: str, expected: tuple[str, Parameter]) -> None:
     assert create._parameter(text) == expected
+
+
+@pytest.mark.parametrize("type_", ["float", "int", "strng", "a|", "|"])
+def test_type_of_a_parameter_that_does_not_exist_is_refused(type_: str) -> None:
+    with pytest.raises(InputError, match="there is no type"):
+        create._parameter(f"count:{type_}=5")
 
 
 @pytest.mark.parametrize("text", ["name", "=x", "Name=x", ""])

@@ -2,7 +2,8 @@
 
 It has Puppet's structure: resources with their parameters and tags, containment edges, classes. Values that Puppet lacks are inside
 parameter values, as objects with `__ptype`. Names, times and source locations are not part of it: two compiles with the same desired state
-give the same bytes. `content` pins every file that a resource takes from the environment, and the plug-ins of its modules.
+give the same bytes. `content` pins every file that a resource takes from the environment, and the plug-ins of its modules. `types` has what
+a node must know of types whose behaviour follows from their modules' Ruby files; `types.config_files` defines it.
 """
 
 from typing import Any
@@ -43,7 +44,7 @@ class Edge(msgspec.Struct, frozen=True):
     target: str
 
 
-class Body(msgspec.Struct, frozen=True):
+class Body(msgspec.Struct, frozen=True, omit_defaults=True):
     """A whole catalog, without names and source locations."""
 
     resources: tuple[ResourceData, ...]
@@ -51,6 +52,7 @@ class Body(msgspec.Struct, frozen=True):
     classes: tuple[str, ...]
     tags: tuple[str, ...]
     content: dict[str, str]
+    types: dict[str, Any] = {}
 
     def encoded(self) -> bytes:
         """The canonical bytes that are stored, sent and digested."""

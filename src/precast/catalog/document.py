@@ -28,6 +28,7 @@ class _Catalog(msgspec.Struct):
     classes: list[str] = []
     tags: list[str] = []
     content: dict[str, str] = {}
+    types: dict[str, Any] = {}
     name: str = ""
     version: str | int | float = ""
     environment: str = ""
@@ -67,5 +68,7 @@ def unseal(data: bytes, path: str) -> CatalogDocument:
         for resource in catalog.resources
         if resource.file is not None and resource.line is not None
     }
-    body = Body(resources, tuple(catalog.edges), tuple(catalog.classes), tuple(catalog.tags), catalog.content)
+    body = Body(
+        resources, tuple(catalog.edges), tuple(catalog.classes), tuple(catalog.tags), catalog.content, catalog.types
+    )
     return CatalogDocument(body, SourceMap(places), catalog.name, str(catalog.version), catalog.environment)

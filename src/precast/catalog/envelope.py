@@ -37,6 +37,7 @@ def seal(
         "edges": [{"source": edge.source, "target": edge.target} for edge in body.edges],
         "resources": [_resource(resource, places) for resource in body.resources],
         "content": dict(body.content),
+        **({"types": body.types} if body.types else {}),
     }
 
 

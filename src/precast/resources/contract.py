@@ -106,6 +106,9 @@ class ManagedNode(Protocol):
     def snapshot(self, kind: str, take: Callable[[], T], still: Callable[[T], bool] | None = None) -> T:
         """The cached result of `take`, until a change may have made it stale; a stale result stays cached if `still` confirms it."""
 
+    def find_handler(self, type_name: str) -> "type[Handler] | None":
+        """The handler class of a type of this catalog, in lower case; None if Precast has none."""
+
     def at_end(self, key: Hashable, action: Callable[[], None]) -> None:
         """Run an action once, after everything is applied and before the run is recorded; later actions with the same key are ignored."""
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from precast.resources import issues as shared
 from precast.resources.contract import Change, DesiredResource, Handler, ManagedNode, State
@@ -10,12 +10,15 @@ from precast.resources.files import parameters, small_files
 from precast.resources.files.ini import Document, Style
 from precast.resources.files.safe_reads import FileContent
 
-_NEW_MODE = 0o644
+# Held while a file with settings is changed: two resources may change the same one.
+LOCK = "ini"
+NEW_MODE = 0o644
 _HIDDEN = "[redacted sensitive information]"
 
 
 class IniSetting(Handler):
     can_refresh = True
+    locks: ClassVar[tuple[str, ...]] = (LOCK,)
 
     def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
         super().__init__(resource, node)
@@ -82,7 +85,7 @@ class IniSetting(Handler):
         else:
             document.set(self._section, self._setting, self._value or "")
         data = document.text.encode("utf-8", "surrogateescape")
-        small_files.replace_content(self.node, self._path, data, found, _NEW_MODE)
+        small_files.replace_content(self.node, self._path, data, found, NEW_MODE)
 
     def refresh(self) -> None:
         """Apply the changes now, if refreshonly is set."""

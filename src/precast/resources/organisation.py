@@ -32,7 +32,7 @@ class Resources(OrganisingHandler):
 
     @property
     def _kind(self) -> type[Handler]:
-        kind = registry.find(self._type)
+        kind = self.node.find_handler(self._type)
         if kind is None:
             raise issues.NO_TYPE.error(type=self._type, types=", ".join(registry.names()))
         return kind

@@ -25,7 +25,7 @@ def check_catalog(body: Body, places: SourceMap, types: Types) -> tuple[CatalogP
     if cycle := find_cycle(body, types):
         raise explain_cycle(cycle, places)
     refs_by_type: dict[str, list[str]] = {}
-    is_applied = cache(lambda type_name: catalogue.is_applied(type_name.lower()))
+    is_applied = cache(lambda type_name: type_name.lower() in body.types or catalogue.is_applied(type_name.lower()))
     for resource in body.resources:
         if not is_applied(resource.type) and not resource.virtual and not is_container(resource):
             refs_by_type.setdefault(resource.type.lower(), []).append(resource.ref)

@@ -36,6 +36,39 @@ class TitlePattern(Struct, frozen=True):
     attributes: tuple[str, ...]
 
 
+# One value for each setting, written as ini_setting does; or several, each on a line of its own, as modules of OpenStack write them.
+Syntax = Literal["single", "multiple"]
+
+
+class ConfigFileType(Struct, frozen=True, omit_defaults=True):
+    """How a node applies a type whose resources are each one setting of a configuration file."""
+
+    # The file; a resource names its own in the parameter `path` if that is empty, or instead of this one if `may_move`.
+    path: str = ""
+    may_move: bool = False
+    is_listed: bool = False  # all settings of the file are resources of the type: those in no catalog can be purged
+    syntax: Syntax = "single"
+    separator: str = "="
+    takes_separator: bool = False  # the parameter `key_val_separator` replaces it
+    # The name of a resource is SECTION/SETTING; without sections it is the setting.
+    has_sections: bool = True
+    # What a name and a value must contain, as regular expressions.
+    name_pattern: str = ""
+    value_pattern: str = ""
+    booleans: Literal["keep", "capitalize", "lower"] = "keep"
+    # A resource with this value is removed, whatever its `ensure`; None: the type has no such value.
+    absent_value: str | None = None
+    # A resource with the value <_IMMUTABLE_> leaves its setting as it is.
+    keeps_immutable: bool = False
+    # Any value of the parameter `quote` puts the setting's value into double quotes.
+    takes_quote: bool = False
+    # Messages show values without quotes, as types with a parameter `secret` do.
+    shows_bare: bool = False
+    # The attributes that the node may find on a resource.
+    attributes: tuple[str, ...] = ()
+    relations: tuple[AutoRelation, ...] = ()
+
+
 class ManagedType(Struct, frozen=True, dict=True):
     """One type. Properties are state that can be read and changed, parameters control how; both are given as name and summary."""
 
@@ -59,6 +92,8 @@ class ManagedType(Struct, frozen=True, dict=True):
     is_applied: bool = True
     # The module that declares it; empty if every manifest may use it.
     module: str = ""
+    # How a node applies it, if each of its resources is a setting of a file.
+    config_file: ConfigFileType | None = None
 
     @property
     def namevar(self) -> str:

@@ -56,6 +56,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("g = 1\n", {"section": "a", "setting": "k", "value": "1"}, "g = 1\n\n[a]\nk = 1\n"),
     ("[a]\n  ;k = 1\n", {"section": "a", "setting": "k", "value": "2"}, "[a]\n  ;k = 1\nk = 2\n"),
     ("[a]\n;k = 1\n  b = 1\n", {"section": "a", "setting": "k", "value": "2"}, "[a]\n;k = 1\n  k = 2\n  b = 1\n"),
+    ("[s]\na = 1 \n", {"section": "s", "setting": "a", "value": "1"}, "[s]\na = 1\n"),
     ("[s]\r\na = 1\r\n", {"section": "s", "setting": "a", "value": "3"}, "[s]\r\na = 3\r\n"),
 ]
 

@@ -6,10 +6,11 @@ from typing import Any, BinaryIO, TypeVar
 
 from precast.agent.applying.resource_memory import ResourceMemory
 from precast.base.clock import Clock
-from precast.resources import issues
-from precast.resources.contract import CommandResult, DesiredResource
+from precast.resources import issues, registry
+from precast.resources.contract import CommandResult, DesiredResource, Handler
 from precast.resources.snapshots import Snapshots
 from precast.types import catalogue
+from precast.types.declaration import ConfigFileType
 
 T = TypeVar("T")
 Contents = Callable[[str], BinaryIO]
@@ -35,9 +36,23 @@ class Machine:
         self._contents = contents
         self._memory = memory or ResourceMemory()
         self._content: Mapping[str, str] = {}
+        self._config_files: Mapping[str, ConfigFileType] = {}
         self._resources: dict[str, list[DesiredResource]] = {}
         self._unbound: dict[str, list[DesiredResource]] = {}
         self._at_end: dict[Hashable, Callable[[], None]] = {}
+
+    def declare_types(self, config_files: Mapping[str, ConfigFileType]) -> None:
+        """Declare what the catalog says of its types."""
+        self._config_files = config_files
+
+    def find_handler(self, type_name: str) -> type[Handler] | None:
+        """The handler class of a type of the catalog; None if Precast has none."""
+        known = self._config_files.get(type_name)
+        if known is None:
+            return registry.find(type_name)
+        from precast.resources.config_files.handler import handler_of
+
+        return handler_of(type_name, known)
 
     def declare(
         self, resources: Iterable[DesiredResource], content: Mapping[str, str], unbound: Iterable[DesiredResource] = ()
@@ -80,7 +95,7 @@ class Machine:
         declared = catalogue.find_any(type_name)
         refs: dict[str, str] = {}
         for resource in (*self.resources(type_name), *self._unbound.get(type_name, ())):
-            name = resource.get(declared.namevar) if declared else None
+            name = resource.get(declared.namevar if declared else "name")
             if not isinstance(name, str):
                 name = declared.title_to_namevar(resource.title) if declared else resource.title
             refs[name] = resource.ref

@@ -19,6 +19,7 @@ from precast.catalog.source_map import SourceMap
 from precast.resources import issues as resource_issues
 from precast.resources import registry
 from precast.resources.contract import DesiredResource, Handler
+from precast.types import config_files
 from precast.types.catalog_check import explain_cycle
 from precast.types.catalogue import METAPARAMETERS
 from precast.types.ordering import NO_TYPES, Types, graph, is_container
@@ -46,7 +47,7 @@ class PlannedResource:
 
     def make_handler(self, machine: Machine) -> None:
         """Make the handler, or store the error as the problem of the resource."""
-        kind = registry.find(self.resource.type)
+        kind = machine.find_handler(self.resource.type)
         try:
             if kind is None:
                 raise resource_issues.NO_TYPE.error(type=self.resource.type, types=", ".join(registry.names()))
@@ -81,7 +82,9 @@ def make_plan(
     them, and a directory that is purged keeps what others manage. Raises InputError CATALOG-001 and CATALOG-002 for a graph that cannot be
     applied.
     """
-    order = graph(body, types)
+    known_types = config_files.of_data(body.types)
+    machine.declare_types(known_types)
+    order = graph(body, {**config_files.declarations(known_types), **types})
     sequence, cycle = order.resources()
     if cycle:
         raise explain_cycle(cycle, places)

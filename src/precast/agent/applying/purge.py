@@ -12,8 +12,7 @@ import msgspec
 from precast.agent.applying.machine import Machine
 from precast.base.errors import PrecastError
 from precast.catalog.body import Body, Edge, ResourceData
-from precast.resources import registry
-from precast.types import catalogue
+from precast.types import catalogue, config_files
 
 
 def add_purged(body: Body, machine: Machine, known: Body | None = None, *, is_look_only: bool = False) -> Body:
@@ -29,6 +28,7 @@ def add_purged(body: Body, machine: Machine, known: Body | None = None, *, is_lo
     ]
     if not purging:
         return body
+    machine.declare_types(config_files.of_data(body.types))
     containers = {edge.target: edge.source for edge in body.edges}
     resources: list[ResourceData] = []
     edges: list[Edge] = list(body.edges)
@@ -45,7 +45,7 @@ def add_purged(body: Body, machine: Machine, known: Body | None = None, *, is_lo
 def _find_unmanaged(purging: ResourceData, body: Body, machine: Machine, is_look_only: bool) -> Iterator[ResourceData]:
     """Yield a resource that is to be absent for each instance on the node that the catalog does not manage."""
     name = str(purging.parameters.get("name", purging.title)).lower()
-    kind = registry.find(name)
+    kind = machine.find_handler(name)
     if kind is None or not kind.can_be_purged or (is_look_only and kind.has_secret_list):
         return
     managed = _managed_names(body, name)
@@ -70,6 +70,7 @@ def _managed_names(body: Body, type_name: str) -> set[str]:
     for resource in body.resources:
         if resource.type.lower() == type_name:
             names.add(resource.title)
+            names.add(str(resource.parameters.get("name", resource.title)))
             if declared is not None:
                 default = declared.title_to_namevar(resource.title)
                 names.add(str(resource.parameters.get(declared.namevar, default)))

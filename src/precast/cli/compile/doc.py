@@ -196,8 +196,13 @@ def _type_data(declared: ManagedType) -> dict[str, Any]:
         "defaults": dict(declared.defaults),
         "values": {name: list(words) for name, words in declared.words.items()},
         "takes_others": declared.is_open,
-        "is_applied": catalogue.is_applied(declared.name),
+        "is_applied": _is_applied(declared),
+        "file": declared.config_file.path if declared.config_file else None,
     }
+
+
+def _is_applied(declared: ManagedType) -> bool:
+    return declared.config_file is not None or catalogue.is_applied(declared.name)
 
 
 def _summary(name: str) -> str:
@@ -211,9 +216,12 @@ def _print_type(declared: ManagedType) -> None:
     for kind, attributes in (("property", declared.properties), ("parameter", declared.parameters)):
         rows += [(f"  {name}", kind, _annotate(declared, name, text)) for name, text in attributes.items()]
     print_table(("  ATTRIBUTE", "KIND", "WHAT"), rows)
-    is_applied = catalogue.is_applied(declared.name)
-    if declared.relations or declared.module or not is_applied:
+    is_applied = _is_applied(declared)
+    if declared.relations or declared.module or declared.config_file or not is_applied:
         print()
+    if declared.config_file:
+        path = declared.config_file.path or "the file that path names"
+        print(f"  Each resource is a setting in {path}.")
     if not is_applied:
         print("  No node can apply it yet: in a run its resources fail.")
     if declared.module:

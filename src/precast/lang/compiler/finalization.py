@@ -24,6 +24,7 @@ from precast.lang.issues import compiler as issues
 from precast.lang.values.base import Sensitive
 from precast.lang.values.secret_texts import MIN_CHARS, SecretTexts
 from precast.lang.values.unknowns import has_unknown
+from precast.types import config_files
 
 if TYPE_CHECKING:
     from precast.lang.compiler.catalog import Catalog
@@ -68,8 +69,17 @@ def finish(compilation: "Compilation") -> tuple[Body, SourceMap]:
             )
         ),
         content=pinned_content(compilation, included),
+        types=_types(compilation.known_types, included),
     )
     return body, SourceMap({resource.ref: place for resource in included if (place := _place(resource)) is not None})
+
+
+def _types(known: KnownTypes, resources: Iterable[Resource]) -> dict[str, Any]:
+    """What a node must know of the types in the catalog, beside what it knows of all types."""
+    names = {resource.type_name for resource in resources if resource.definition is None and not resource.is_class}
+    names |= {str(resource.title).lower() for resource in resources if resource.type_name == "resources"}
+    declared = ((name, known.find(name)) for name in names)
+    return config_files.to_data({name: each.config_file for name, each in declared if each and each.config_file})
 
 
 def _place(resource: Resource) -> SourceLocation | None:

@@ -29,7 +29,7 @@ class Document:
         self._style = style
         between = re.escape(style.separator.strip())
         between = rf"[ \t]*{between}[ \t]*" if between else r"[ \t]+"
-        self._setting = re.compile(rf"(\s*)([^#;\s]|[^#;\s].*?\S)({between})(.*?)(\s*)")
+        self._setting = re.compile(rf"(\s*)([^#;\s]|[^#;\s].*?\S)({between})(.*?)(\r?)")
         self._comment = re.compile(rf"\s*[#;]+\s*(.*?\S){between}.*")
         self._header = re.compile(rf"\s*{re.escape(style.prefix)}(.*){re.escape(style.suffix)}\s*")
 
@@ -42,6 +42,11 @@ class Document:
         values = [match[4] for _, match in self._settings(section) if match[2] == setting]
         return values[-1] if values else None
 
+    def names(self) -> Iterator[tuple[str, str]]:
+        """Yield the section and the name of every setting."""
+        found = ((name, match[2]) for name, _, _ in self._sections() for _, match in self._settings(name))
+        yield from dict.fromkeys(found)
+
     def has_section(self, section: str) -> bool:
         return section == "" or any(name == section for name, _, _ in self._sections())
 
@@ -49,8 +54,7 @@ class Document:
         """Set the value of a setting, also if it occurs several times; add it, and its section, if it does not exist."""
         existing = [(at, match) for at, match in self._settings(section) if match[2] == setting]
         for at, match in existing:
-            end = "\r" if self._lines[at].endswith("\r") else ""
-            self._lines[at] = f"{match[1]}{match[2]}{match[3]}{value}{end}"
+            self._lines[at] = f"{match[1]}{match[2]}{match[3]}{value}{match[5]}"
         if not existing:
             has_no_global_lines = bool(self._lines) and self._header.fullmatch(self._lines[0]) is not None
             at, indent = self._find_position(section, setting)

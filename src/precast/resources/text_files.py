@@ -5,6 +5,7 @@ owner and mode. Where it cannot be replaced (a container mounts /etc/hosts as a 
 """
 
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from precast.resources import issues_system
@@ -37,6 +38,18 @@ def read_lines(node: ManagedNode, path: str) -> TextFile:
     text = "" if found is None else found.data.decode(errors="surrogateescape")
     lines = text.split("\n")
     return TextFile(path, lines[:-1] if lines[-1] == "" else lines, found)
+
+
+def replace_entry(lines: list[str], ours: Sequence[int], line: str | None) -> list[str]:
+    """The lines with one entry written anew, at its last place or at the end; without a line, the entry is removed.
+
+    `ours` are the places that the entry has now: of several lines with one name, programs use the last.
+    """
+    if line is None:
+        return [other for at, other in enumerate(lines) if at not in ours]
+    if not ours:
+        return [*lines, line]
+    return [line if at == ours[-1] else other for at, other in enumerate(lines)]
 
 
 def read_text(node: ManagedNode, path: str) -> str:

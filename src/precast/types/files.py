@@ -71,7 +71,6 @@ TIDY = ManagedType(
     },
     namevars=("path",),
     is_isomorphic=False,
-    is_applied=False,
 )
 
 FILEBUCKET = ManagedType(

@@ -117,4 +117,40 @@ INI_SETTING = ManagedType(
     module="inifile",
 )
 
-TYPES = (ANCHOR, FILE_LINE, CONCAT_FILE, CONCAT_FRAGMENT, INI_SETTING)
+INI_SUBSETTING = ManagedType(
+    "ini_subsetting",
+    "An item of a setting whose value is a list, in a file with sections.",
+    properties={"ensure": _ENSURE, "value": "its value"},
+    parameters={
+        **_INI,
+        "subsetting": "the item's name, with which it begins",
+        "subsetting_separator": "the text between items (' ')",
+        "subsetting_key_val_separator": "the text between an item's name and value",
+        "quote_char": "a quote around the whole value",
+        "use_exact_match": "items have no values: compare them as a whole",
+        "insert_type": "where a new item goes: start, end, before, after, index",
+        "insert_value": "the item, or the index, for insert_type",
+        "delete_if_empty": "remove the setting with its last item",
+        "show_diff": "whether values are shown: true, md5 or false",
+    },
+    relations=(),
+    module="inifile",
+)
+
+SYSCTL = ManagedType(
+    "sysctl",
+    "A kernel parameter in sysctl.conf.",
+    properties={"ensure": _ENSURE, "val": "its value", "target": "which file"},
+    parameters={"name": "the parameter; the title if not given", "provider": "which implementation to use"},
+    module="sysctl",
+)
+
+SYSCTL_RUNTIME = ManagedType(
+    "sysctl_runtime",
+    "The value that a kernel parameter has now.",
+    properties={"val": "the value"},
+    parameters={"name": "the parameter; the title if not given", "provider": "which implementation to use"},
+    module="sysctl",
+)
+
+TYPES = (ANCHOR, FILE_LINE, CONCAT_FILE, CONCAT_FRAGMENT, INI_SETTING, INI_SUBSETTING, SYSCTL, SYSCTL_RUNTIME)

@@ -27,7 +27,6 @@ MAILALIAS = ManagedType(
         "target": "which file",
     },
     parameters={"name": "the alias; the title if not given", "provider": _PROVIDER},
-    is_applied=False,
 )
 
 AUGEAS = ManagedType(
@@ -48,7 +47,6 @@ AUGEAS = ManagedType(
         "show_diff": "whether changes are shown in the report",
         "type_check": "whether lenses are type-checked",
     },
-    is_applied=False,
 )
 
 SELBOOLEAN = ManagedType(

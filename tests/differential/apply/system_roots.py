@@ -2,6 +2,7 @@
 
 import json
 import re
+import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +11,13 @@ from typing import Any
 from lab.overlay import OverlayRoot
 
 # Types that Debian packages apart from Puppet; without the hundred other modules (and their facts) Puppet starts in seconds.
-MODULES = [f"/usr/share/puppet/modules/{name}" for name in ("cron_core", "host_core", "mount_core", "sshkeys_core")]
+MODULES = ("cron_core", "host_core", "mount_core", "sshkeys_core")
 MODULE_PATH = "/var/lib/few-modules"
 PRECAST = [str(Path(sys.executable).with_name("python")), "-m", "precast"]
+
+# What the two programs and the tests write for themselves.
+_OWN_STATE = ("/root", "/tmp", "/var/tmp", "/var/lib/few-modules", "/var/lib/puppet", "/var/lib/precast", "/var/cache", "/var/log",
+              "/etc/puppet", "/usr/local/sbin/link-modules", "/run", "/.precast")  # fmt: skip
 
 _EVENT = re.compile(r"^(?:Notice|Error): /Stage\[main\]/Main/(\w+)\[(.*?)\]/(\w+): (.*)$")
 
@@ -21,13 +26,14 @@ Event = tuple[str, str, str, str]
 
 
 class TwoRoots:
-    """What each did to its copy."""
+    """What each did to its copy. Precast sees modules only if others than those of Puppet's own types are given."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, modules: Sequence[str] = MODULES) -> None:
         self.puppet = OverlayRoot(base / "puppet")
         self.precast = OverlayRoot(base / "precast")
-        links = "\n".join(f"ln -sfn {path} {MODULE_PATH}/" for path in MODULES)
-        self.puppet.write("/usr/local/sbin/link-modules", f"mkdir -p {MODULE_PATH}\n{links}\n")
+        links = "\n".join(f"ln -sfn /usr/share/puppet/modules/{name} {MODULE_PATH}/" for name in modules)
+        self.write("/usr/local/sbin/link-modules", f"mkdir -p {MODULE_PATH}\n{links}\n")
+        self._options = ["--modulepath", MODULE_PATH] if set(modules) - set(MODULES) else []
 
     def both(self) -> tuple[OverlayRoot, OverlayRoot]:
         return self.puppet, self.precast
@@ -44,7 +50,7 @@ class TwoRoots:
         where.write("/usr/local/sbin/link-modules", self.puppet.read("/usr/local/sbin/link-modules"))
         for at, text in enumerate(manifests):
             where.write(f"/root/{at}.pp", text)
-        command = f"puppet apply --color=false --modulepath {MODULE_PATH}"
+        command = f"puppet apply --color=false --show_diff --modulepath {MODULE_PATH}"
         script = "sh /usr/local/sbin/link-modules; "
         script += " ".join(f"echo '== {at}'; {command} /root/{at}.pp 2>&1;" for at in range(len(manifests)))
         run = where.run_booted if is_booted else where.run
@@ -57,8 +63,9 @@ class TwoRoots:
     def by_precast(self, manifests: Sequence[str], is_booted: bool = False) -> list[list[Event]]:
         for at, text in enumerate(manifests):
             self.precast.write(f"/root/{at}.pp", text)
-        command = " ".join([*PRECAST, "apply", "--json"])
-        script = " ".join(f"{command} /root/{at}.pp > /root/{at}.json;" for at in range(len(manifests)))
+        command = " ".join([*PRECAST, "apply", "--json", *self._options])
+        script = "sh /usr/local/sbin/link-modules; "
+        script += " ".join(f"{command} /root/{at}.pp > /root/{at}.json;" for at in range(len(manifests)))
         run = self.precast.run_booted if is_booted else self.precast.run
         said = run(["sh", "-c", script], timeout_s=300).stdout
         found = []
@@ -95,6 +102,23 @@ def _our_events(report: dict[str, Any]) -> list[Event]:
 def _without_reason(message: str) -> str:
     """Why something failed is told in words of one's own."""
     return re.sub(r" failed: .*", " failed", message)
+
+
+def written_tree(root: OverlayRoot) -> dict[str, tuple[str, str, str]]:
+    """Everything that was written in a copy: kind and mode, owner, content or target; without the programs' own state."""
+    upper, found = root.base / "upper", {}
+    for place in sorted(upper.rglob("*")):
+        path = f"/{place.relative_to(upper)}"
+        if path.startswith(_OWN_STATE) or path.endswith(".pyc"):
+            continue
+        status = place.lstat()
+        what = ""
+        if stat.S_ISLNK(status.st_mode):
+            what = str(place.readlink())
+        elif stat.S_ISREG(status.st_mode):
+            what = place.read_bytes().decode(errors="backslashreplace")
+        found[path] = (stat.filemode(status.st_mode), f"{status.st_uid}:{status.st_gid}", what)
+    return found
 
 
 def meaningful(text: str) -> list[str]:

@@ -63,6 +63,12 @@ CASES: list[tuple[str, str, Parameters, bool | None]] = [
     ("Schedule", "night", {"range": "2 - 4"}, False),
     ("Filebucket", "main", {}, False),
     ("Anchor", "here", {}, False),
+    ("Augeas", "tree", {"context": "/files/etc/hosts", "changes": "set 1/ipaddr 192.0.2.8"}, True),
+    ("Mailalias", "someone", {"recipient": "root"}, True),
+    ("Sysctl", "vm.new", {"val": "1"}, True),
+    ("Sysctl_runtime", "kernel.domainname", {"val": "example.org"}, True),
+    ("Ini_subsetting", "item", {"path": "/etc/new.ini", "section": "s", "setting": "a", "subsetting": "b"}, True),
+    ("Tidy", "/etc/skel", {"recurse": 1, "matches": ".*"}, False),
 ]  # fmt: skip
 
 

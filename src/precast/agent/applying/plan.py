@@ -51,6 +51,7 @@ class PlannedResource:
         try:
             if kind is None:
                 raise resource_issues.NO_TYPE.error(type=self.resource.type, types=", ".join(registry.names()))
+            registry.check_is_native(kind, self.resource)
             self.handler = kind(self.resource, machine)
             self.messages = self.handler.take_logs()
         except PrecastError as error:

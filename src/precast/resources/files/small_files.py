@@ -53,6 +53,13 @@ def replace_content(
     safe_paths.flush_later(node, there.path)
 
 
+def remove_file(node: ManagedNode, path: str) -> None:
+    """Remove a file, or the link at its path. Raises as `safe_paths.open_parent` does; a file that does not exist is removed already."""
+    with safe_paths.parent_cache(node).opened(path) as (directory, name):
+        atomic_writes.remove(directory, name)
+    safe_paths.flush_later(node, path)
+
+
 def _write_in_place(directory: int, name: str, path: str, data: bytes, former: FileContent) -> None:
     """Write into the file itself. Raises NotFoundError RESOURCE-122 if it is not the file that was read."""
     handle = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)

@@ -43,6 +43,7 @@ GROUPS: dict[str, tuple[str, str]] = {
         "environments: deploy code, list, show, compare, roll back; their modules and facts",
     ),
     "exports": ("precast.cli.exports", "exported resources: what nodes export for others, and who collects it"),
+    "future": ("precast.cli.futures", "values that nodes promise and others wait for: list, get, put, watch"),
     "signer": ("precast.cli.identity.signer", "the signer: the process that has the authority's key"),
     "ca": ("precast.cli.identity.ca", "certificates of nodes: list, sign, reject, revoke, clean, rotate"),
     "release": ("precast.cli.catalogs.release:configure_release", "release the staged catalogs of nodes"),

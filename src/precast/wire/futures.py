@@ -2,11 +2,11 @@
 
 A node sends numbered records, so nothing it promises is lost: `promised`, `unpromised`, and which values its resources wait for and were
 given. The values come as messages of the session (`Subscribe`, `Values` in `wire.sessions`), which may be lost: a node subscribes again
-whenever it has a new session, and is sent every state again.
+whenever it has a new session, and is sent every state again. The bodies of the API for people follow at the end.
 """
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -99,3 +99,99 @@ class Bound(msgspec.Struct, frozen=True, omit_defaults=True):
     bindings: Annotated[list[Binding], msgspec.Meta(max_length=MAX_PRODUCERS)]
     at: datetime
     reason: Text = ""
+
+
+# Bodies of the API. A sensitive value is never in one that a server sends.
+
+
+class StandingFuture(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A standing value of an environment. `node` is empty if a person has put it; `said_by` is the attempt, the report or the person."""
+
+    environment: str
+    key: str
+    node: str
+    number: int
+    said_by: str
+    fulfilled_at: datetime
+    changed_at: datetime
+    is_sensitive: bool = False
+    expires_at: datetime | None = None
+    is_expired: bool = False
+    value: Any = None  # empty for a sensitive or expired one
+
+
+class NewFuture(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A value that a person puts in place of a node's promise, or for no node."""
+
+    key: FutureKey
+    value: Any = None
+    node: str = ""
+    ttl_s: Seconds | None = None
+    is_sensitive: bool = False
+    is_removal: bool = False  # the value is deleted instead
+
+
+class FutureChanges(msgspec.Struct, frozen=True):
+    """All values of a key, and the number that a later question continues from."""
+
+    values: list[StandingFuture]
+    last: int
+
+
+class JobFuture(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a member of a job promises."""
+
+    key: str
+    node: str
+    state: str
+    number: int
+    task: int
+    attempt: int
+    is_sensitive: bool = False
+    expires_at: datetime | None = None
+    reason: str = ""
+    value: Any = None
+
+
+class JobWait(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A resource that waits for a key: whom for, and until when."""
+
+    node: str
+    resource: str
+    key: str
+    since: datetime
+    due_at: datetime
+    pending: list[str]  # the members that will promise the key
+    failed: list[str]  # those that will not, with the reason
+    is_idle: bool = False
+
+
+class JobBinding(msgspec.Struct, frozen=True):
+    """A resource that was given a value which its producer has replaced since."""
+
+    node: str
+    resource: str
+    key: str
+    producer: str
+    number: int
+
+
+class JobFutures(msgspec.Struct, frozen=True):
+    """The futures of a job: a page of its promises, all that waits, and who was given values that are replaced."""
+
+    promises: list[JobFuture]
+    waits: list[JobWait]
+    stale: list[JobBinding]
+    is_complete: bool
+
+
+class FutureExplanation(msgspec.Struct, frozen=True):
+    """Why a key has, or has not, a value: who may promise and who needs it by released catalogs, its values, and the jobs that wait."""
+
+    key: str
+    environment: str
+    promising: list[str]  # nodes whose released catalog promises it
+    needing: list[str]
+    values: list[StandingFuture]
+    jobs: list[str]  # open jobs whose members promise it or wait for it
+    is_complete: bool

@@ -190,8 +190,8 @@ class Values(Message, frozen=True):
     error: str = ""  # why this subscription is refused; a catalog that is absent and one that is forbidden look alike
 
 
-FromNode = Hello | Record | Ack | Resend
-FromServer = Welcome | Refused | Record | Ack | Resend | FactsWanted | Reconnect | Released
+FromNode = Hello | Record | Ack | Resend | Subscribe
+FromServer = Welcome | Refused | Record | Ack | Resend | FactsWanted | Reconnect | Released | Values
 
 
 class LossBody(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
+from lab.compile_services import KeyInMemory
 from precast.api.sessions.records import declare_messages
 from precast.app.jobs import build_attempt_results
 from precast.base import digests
@@ -18,8 +19,11 @@ from precast.services.facts.intake import FACTS, FactIntake
 from precast.services.facts.reads import TracedReads
 from precast.services.facts.records import FactRecords
 from precast.services.facts.service import FactService
+from precast.services.futures.records import FutureRecords
+from precast.services.futures.sealing import FutureSeals
 from precast.services.jobs.records import OrderRecords
 from precast.services.reports.reports import ReportService
+from precast.services.secrets.keyring import Keyring
 from precast.services.sessions.orders import MAX_ORDERS
 from precast.services.sessions.record_intake import RecordIntake, RecordSource, StoredRecords
 from precast.services.sessions.sessions import SessionService
@@ -35,6 +39,7 @@ from precast.store.queue.kinds import ItemRequest
 from precast.store.queue.queue import WorkQueue
 from precast.store.reports.reports import Reports
 from precast.store.reports.views import find_latest
+from precast.store.secrets.keys import SecretKeys
 from precast.store.sessions.sessions import Sessions, SessionStart
 from precast.store.sessions.streams import Streams
 from precast.wire import sessions as session
@@ -68,6 +73,7 @@ class Server:
             self.records,
             ReportService(database, Reports(database)),
             OrderRecords(build_attempt_results(database)),
+            FutureRecords(database.clock, FutureSeals(Keyring(database, SecretKeys(database), KeyInMemory())), audit),
         ).kinds
 
     async def begin(self, node: str) -> int:

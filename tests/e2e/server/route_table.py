@@ -121,6 +121,10 @@ POST    /v1/environments/{environment}/approvals          admin     named
 GET     /v1/environments/{environment}/exports            viewer    named
 POST    /v1/environments/{environment}/exports            admin     no
 GET     /v1/environments/{environment}/exports/{type}/collectors  viewer  named
+GET     /v1/environments/{environment}/futures            viewer    named
+GET     /v1/environments/{environment}/futures/value      viewer    named
+GET     /v1/environments/{environment}/futures/changes    viewer    named
+POST    /v1/environments/{environment}/futures            operator  named
 GET     /v1/approvals                                     viewer    own
 GET     /v1/approvals/{request}                           viewer    own
 POST    /v1/approvals/{request}/approval                  operator  own
@@ -198,11 +202,13 @@ hello      welcomed   closed
 record     closed     accepted
 ack        closed     accepted
 resend     closed     accepted
+subscribe  closed     accepted
 welcome    closed     closed
 refused    closed     closed
 want       closed     closed
 reconnect  closed     closed
 released   closed     closed
+values     closed     closed
 """
 
 # The kinds of records that a server accepts from a node.
@@ -210,6 +216,7 @@ RECORDS = {
     *("facts", "loss", "run-began", "run-events", "run-ended"),
     *("claim", "not-run", "order-ended", "exec-began", "exec-output", "exec-ended"),
     *("task-phase", "task-ended"),
+    *("promised", "unpromised", "future-waiting", "future-bound"),
 }
 
 

@@ -30,6 +30,8 @@ from precast.wire.sessions import (
     Refused,
     Released,
     Resend,
+    Subscribe,
+    Values,
     Welcome,
 )
 from tests.e2e.precast_command import DEADLINE_S, assert_fine
@@ -260,6 +262,8 @@ def _messages() -> dict[str, Message]:
         FactsWanted("0" * 64),
         Reconnect("x"),
         Released(),
+        Subscribe(""),
+        Values("", []),
     ]
     return {msgspec.json.decode(session.encode(message))["type"]: message for message in examples}
 
@@ -269,7 +273,7 @@ def test_table_has_every_message_of_the_protocol_and_every_kind_of_record() -> N
     assert {type(message) for message in _messages().values()} == declared
     assert {row.message for row in read_messages()} == set(_messages())
     assert {type(_messages()[row.message]) for row in read_messages() if row.later != "closed"} <= declared - {Hello}
-    assert set(declare_messages(Mock(), Mock(), Mock(), Mock()).kinds) == RECORDS
+    assert set(declare_messages(Mock(), Mock(), Mock(), Mock(), Mock()).kinds) == RECORDS
 
 
 @pytest.mark.parametrize("row", read_messages(), ids=lambda row: row.message)

@@ -145,6 +145,21 @@ class Connection:
         self._space_freed: asyncio.Event | None = None
         self._next_allowed_s = self.last_heard_s
 
+    @property
+    def name(self) -> str:
+        """The name of the node."""
+        return self.node.name
+
+    def send_now(self, message: Message) -> bool:
+        """Send a message without waiting; False if the node does not read, or the connection is being closed."""
+        try:
+            if self.is_write_paused:
+                return False
+            self._write(message)
+        except ConnectionError:
+            return False
+        return True
+
     async def send(self, message: Message) -> None:
         """Send a message. If the node does not read within `SEND_S`, the connection ends, and the next one repeats what is stored."""
         try:

@@ -17,6 +17,7 @@ from precast.api.sessions.receive_budget import ReceiveBudget
 from precast.api.sessions.sockets import SessionSocket
 from precast.api.sessions.store_batch import StoreBatch
 from precast.base.errors import PrecastError
+from precast.services.futures.subscriptions import FutureHub
 from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.sessions import issues as session_issues
 from precast.services.sessions.orders import OrderService
@@ -24,7 +25,7 @@ from precast.services.sessions.record_intake import RecordIntake
 from precast.services.sessions.sessions import SessionService
 from precast.store.sessions.sessions import Sessions, SessionStart
 from precast.wire import sessions as session
-from precast.wire.sessions import Ack, Hello, Record, Refused, Resend, Welcome
+from precast.wire.sessions import Ack, Hello, Record, Refused, Resend, Subscribe, Welcome
 
 log = logging.getLogger("precast.sessions")
 
@@ -60,13 +61,14 @@ class SessionEndpoint:
         messages: SessionMessages,
         server_id: str,
         settings: SessionSettings,
+        futures: FutureHub,
     ) -> None:
         self._service = service
         self._records = records
         self._orders = orders
         self._sessions = sessions
         self._kinds = messages.kinds
-        self._settings = settings
+        self._settings, self._futures = settings, futures
         self.server_id = server_id
         self.server_name = server_id  # replaced by the address once the server listens
         self.is_draining = False
@@ -129,6 +131,7 @@ class SessionEndpoint:
             await connection.push()
             await self._receive_frames(socket, connection)
         finally:
+            self._futures.forget(connection)
             try:
                 await connection.detach()
             finally:
@@ -281,6 +284,9 @@ class SessionEndpoint:
         elif isinstance(message, Resend):
             await connection.pace(WINDOW)  # the whole window may be read from the database and sent again
             await connection.resend(message.after)
+        elif isinstance(message, Subscribe):
+            await connection.pace(WINDOW)  # all keys of a catalog may be read from the database
+            await self._futures.subscribe(connection, message)
         else:
             return False
         return True

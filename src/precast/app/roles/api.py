@@ -26,6 +26,7 @@ from precast.app.catalogs import (
 from precast.app.classification import build_classification
 from precast.app.environments import build_environment_components, build_task_content_api
 from precast.app.exports import build_exports_api
+from precast.app.futures import build_futures_api
 from precast.app.jobs import build_action_meters, build_actions_api, build_job_meters, build_runs_api
 from precast.app.nodes import (
     build_fact_service,
@@ -84,7 +85,9 @@ class ApiRole:
         self._database, self._settings, self._worker, self._guard = database, settings, worker, guard
         self._signer, self._tls, self._keyring = signer, tls, keyring
         self._facts, self._reports = build_fact_service(database), build_report_components(database, settings)
-        self._sessions = build_session_components(database, self._facts, self._reports.service, server_id, signer)
+        self._sessions = build_session_components(
+            database, self._facts, self._reports.service, server_id, signer, keyring
+        )
         self._metrics = Metrics(
             database, MetricsExchange(worker.shared_directory, worker.number) if worker is not None else None
         )
@@ -96,6 +99,7 @@ class ApiRole:
             self._metrics.run,
             lambda: self._facts.run(server_id),
             self._sessions.maintenance.run,
+            self._sessions.futures.run,
             build_catalog_indexing(database).run,
             self._action_meters.run,
             self._job_meters.run,
@@ -199,6 +203,7 @@ class ApiRole:
         routes.collect(build_origins_api(database))
         routes.collect(build_queries_api(database))
         routes.collect(build_exports_api(database))
+        routes.collect(build_futures_api(database, self._keyring))
         routes.collect(AuditApi(build_audit_log(database)))
         routes.collect(build_secret_sources_api(database, self._settings))
         routes.collect(build_secret_references_api(database))

@@ -17,6 +17,7 @@ from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.exports.rounds import Cause
+from precast.store.futures.standing_values import delete_unpromised
 from precast.store.identity.audit import AuditLog
 
 # Names of nodes in an audit entry; it always says how many nodes there were.
@@ -92,6 +93,7 @@ class Releases:
         )
         yield from self._exports.publish([publication_of(catalog) for catalog in staged], causes=collected)
         nodes = [catalog.node for catalog in staged]
+        yield from delete_unpromised(nodes)
         versions = [CodeVersion(*code, commit) for code, commit in commits.items()]
         yield from self._record(number, nodes, versions, "catalog.release", cause)
         return StoredRelease(nodes, number)
@@ -107,6 +109,7 @@ class Releases:
         yield from self._exports.publish(
             [Publication(step.node, step.environment, step.skeleton, fills[step.node]) for step in steps]
         )
+        yield from delete_unpromised([step.node for step in steps])
         versions = {CodeVersion(step.environment, step.version, step.commit) for step in steps}
         yield from self._record(number, [step.node for step in steps], versions, "catalog.rollback", cause)
         return StoredRelease([step.node for step in steps], number)

@@ -7,6 +7,7 @@ requesting the decisions of the waiting nodes and completing the item are one tr
 The secrets of a catalog are replaced by references before its digest is taken; their sealed values are stored with it.
 """
 
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -16,6 +17,7 @@ from precast.base.errors import InputError, PrecastError
 from precast.base.ids import Ids
 from precast.catalog import body as bodies
 from precast.catalog.exports import ExportedResource, exports_of
+from precast.catalog.futures import list_needs, list_promises
 from precast.services.compile.inputs import NodeInput, NodeInputs, node_data
 from precast.services.compile.messages import Compiled
 from precast.services.compile.walks import Branch, OtherAnswers
@@ -35,6 +37,7 @@ from precast.store.engine.compression import compress
 from precast.store.engine.database import Database
 from precast.store.engine.query import Notice, Transaction
 from precast.store.exports.resources import add_catalog as add_exports
+from precast.store.futures.catalog_futures import add_catalog_futures
 from precast.store.queue.kinds import Claim, ItemRequest
 from precast.store.queue.queue import WorkQueue
 from precast.store.secrets.secrets import SealedSecret, Secrets
@@ -47,6 +50,8 @@ PAGE = 500
 MAX_REPORTED = 1000
 # A body with exported resources contains these bytes.
 _EXPORTED = b'"exported":true'
+# And one with futures one of these.
+_FUTURES = (b'"Promise"', b'"Precast::Future')
 
 
 class _FinishedCompile(NamedTuple):
@@ -60,6 +65,8 @@ class _FinishedCompile(NamedTuple):
     content: tuple[str, ...]
     exports: tuple[ExportedResource, ...] = ()
     secrets: tuple[SealedSecret, ...] = ()
+    promises: Mapping[str, str] = {}  # keys with their scopes
+    needs: Collection[str] = ()
 
 
 class CompilerService:
@@ -160,6 +167,7 @@ class CompilerService:
                 yield from self._blobs.add_references(content_owner(finished.leaf.catalog), finished.content)
                 yield from add_exports(finished.leaf.catalog, finished.exports)
                 yield from self._secrets.store(finished.environment, finished.leaf.catalog, finished.secrets)
+                yield from add_catalog_futures(finished.leaf.catalog, finished.promises, finished.needs)
             yield from self._add_to_tree(finished, chain)
             yield from self._report_error(finished, branch)
         yield from self._request_decisions(branch)
@@ -216,6 +224,12 @@ def _finish(environment: str, version: str, compiled: Compiled, hidden: HiddenCa
     leaf = Leaf(catalog=catalog, source_map=source_map, logs=compiled.logs, problems=compiled.problems)
     documents = ((catalog, hidden.body), (source_map, compiled.source_map))
     exports = exports_of("", bodies.decode(hidden.body)) if _EXPORTED in hidden.body else ()
+    promises: dict[str, str] = {}
+    needs: set[str] = set()
+    if any(mark in hidden.body for mark in _FUTURES):
+        body = bodies.decode(hidden.body)
+        promises = {promise.key: promise.scope for promise in list_promises(body)}
+        needs = {need.need.key for need in list_needs(body)}
     return _FinishedCompile(
         environment,
         version,
@@ -225,6 +239,8 @@ def _finish(environment: str, version: str, compiled: Compiled, hidden: HiddenCa
         compiled.content,
         tuple(exports),
         hidden.secrets,
+        promises,
+        needs,
     )
 
 

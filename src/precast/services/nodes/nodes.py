@@ -27,6 +27,7 @@ from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.facts import views as fact_views
 from precast.store.facts.facts import Facts
+from precast.store.futures import standing_values
 from precast.store.identity.audit import AuditLog
 from precast.store.identity.certificates import NodeCertificates
 from precast.store.jobs.attempts import purge_node_attempts
@@ -208,6 +209,7 @@ class NodeService:
         if not (yield from self._fleet.deactivate(node)):
             return False
         yield from self._exports.withdraw(node)
+        yield from standing_values.delete_of_node(node)
         yield from self._audit.add(actor, "node.deactivate", node, why=why)
         return True
 
@@ -238,6 +240,7 @@ class NodeService:
         yield from delete_node_reads(node)
         yield from policies.delete_policy(node)
         yield from purge_node_attempts(node, self._database.clock.now())
+        yield from standing_values.delete_of_node(node)
         yield from delete_node_successes(node)
         yield from delete_node_actions(node)
         yield from self._classifier.delete(node)

@@ -63,6 +63,20 @@ class Keyring:
             self._opened[environment] = keys
         return keys
 
+    def keys_within(self, environment: str) -> Transaction[EnvironmentKeys]:
+        """As `keys`, as part of a transaction. Raises ConflictError SECRET-003.
+
+        Keys that the transaction itself makes are not cached: it may be rolled back.
+        """
+        keys = self._opened.get(environment)
+        if keys is None:
+            wrapped = yield from self._store.find(environment)
+            if wrapped is None:
+                site = yield from self._store.find(SITE)
+                wrapped = yield from self._store.find_or_add(self._new_key(environment, self._master_of(site)))
+            keys = EnvironmentKeys.derived(environment, self._unwrap(self.masters, wrapped))
+        return keys
+
     async def answer_key(self, environment: str) -> bytes:
         """The key that authenticates answers of traces of an environment. Raises what `open` raises."""
         return (await self.keys(environment)).answer
@@ -74,11 +88,14 @@ class Keyring:
 
     async def _make_key(self, environment: str) -> WrappedKey:
         """A new key, wrapped as the site's own row is: by a master key that every server has."""
-        site = await self._database.read(self._store.find, SITE)
+        master = self._master_of(await self._database.read(self._store.find, SITE))
+        return await self._database.write(self._store.find_or_add, self._new_key(environment, master))
+
+    def _master_of(self, site: WrappedKey | None) -> MasterKey:
         master = next((each for each in self.masters if site is not None and each.id == site.master), None)
         if master is None:
             raise self._missing("" if site is None else site.master, self.masters)
-        return await self._database.write(self._store.find_or_add, self._new_key(environment, master))
+        return master
 
     def _new_key(self, environment: str, master: MasterKey) -> WrappedKey:
         key = self._random.token_bytes(KEY_BYTES)

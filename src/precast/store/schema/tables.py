@@ -296,12 +296,35 @@ TABLES: tuple[Table, ...] = (
         (
             *("is_newest", "place", "batch", "state", "reason", "number", "queued_at", "due_at", "until_at", "allowed"),
             *("ordered_at", "claimed_at", "claim", "instance", "tries", "looked_at", "picked_at", "ended_at", "late"),
-            *("report", "message", "result", "seal", "phase"),
+            *("report", "message", "result", "seal", "phase", "futures"),
         ),
     ),
     Table("job_output", ("job", "task", "node", "n", "first"), ("number", "lines", "total", "at")),
     Table("node_lock", ("node",), ("job", "task", "n", "since")),
     Table("attempt_wait", ("job", "task", "node", "n", "for_job", "for_task", "for_node"), ("since",)),
+    Table("catalog_future", ("document", "role", "key"), ("scope",)),
+    Table(
+        "standing_value",
+        ("environment", "key", "node"),
+        (
+            *("source", "number", "value", "is_sensitive", "digest", "instance", "fence", "said_by", "fulfilled_at"),
+            *("changed_at", "expires_at"),
+        ),
+    ),
+    Table(
+        "job_promise",
+        ("job", "key", "node", "task"),
+        (
+            *("n", "environment", "state", "number", "value", "is_sensitive", "digest", "reason", "changed_at"),
+            "expires_at",
+        ),
+    ),
+    Table("future_wait", ("job", "task", "node", "n", "resource", "key"), ("is_idle", "since", "due_at")),
+    Table(
+        "future_binding",
+        ("job", "key", "producer", "node", "task", "n", "resource"),
+        ("number", "is_standing", "bound_at"),
+    ),
     Table("plan_run", ("job",), ("plan", "digest", "document")),
     Table("plan_program", ("job", "task", "digest"), ("program", "nodes")),
     Table("plan_data", ("digest",), ("body", "stored_at")),

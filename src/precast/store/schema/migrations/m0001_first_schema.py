@@ -9,6 +9,7 @@ from precast.store.schema.migrations.first_schema import (
     code,
     exports,
     facts,
+    futures,
     identity,
     jobs,
     nodes,
@@ -39,6 +40,7 @@ MIGRATION = Migration(
         *query.TABLES,
         *reports.TABLES,
         *jobs.TABLES,
+        *futures.TABLES,
         *plans.TABLES,
         *approvals.TABLES,
         *actions.TABLES,
@@ -58,6 +60,7 @@ MIGRATION = Migration(
             *secrets.POSTGRESQL,
             *reports.POSTGRESQL,
             *jobs.POSTGRESQL,
+            *futures.POSTGRESQL,
         ),
     },
 )

@@ -5,9 +5,7 @@ independent of the others.
 """
 
 import json
-import statistics
 from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,10 +47,13 @@ def write_plan(path: Path, parts: int, *, has_points: bool) -> Path:
     return path
 
 
-def measure_points(site: PlanSite, directory: Path, parts: int) -> PointFigures:
-    """Run both plans once, and check the order of both."""
-    without = site.start(write_plan(directory / "without.yaml", parts, has_points=False))
-    with_points = site.start(write_plan(directory / "points.yaml", parts, has_points=True))
+def measure_points(site: PlanSite, directory: Path, parts: int, *, points_first: bool = False) -> PointFigures:
+    """Run both plans once, one after the other, and check the order of both."""
+    costs = {
+        has_points: site.start(write_plan(directory / f"points-{has_points}.yaml", parts, has_points=has_points))
+        for has_points in (points_first, not points_first)
+    }
+    with_points, without = costs[True], costs[False]
     for cost in (without, with_points):
         verify(site, cost.run)
     _, times = read_run(site, with_points.run)
@@ -63,7 +64,3 @@ def measure_points(site: PlanSite, directory: Path, parts: int) -> PointFigures:
     first = [min(work.picked_at for work in by_part[part + 1]) - ends[part] for part in range(1, parts)]
     last = [max(work.picked_at for work in by_part[part + 1]) - ends[part] for part in range(1, parts)]
     return PointFigures(with_points, without, [each / 1e6 for each in first], [each / 1e6 for each in last])
-
-
-def find_median(figures: Sequence[float]) -> float:
-    return statistics.median(figures)

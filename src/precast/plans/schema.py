@@ -75,12 +75,14 @@ def _make_fields(fields: Iterable[TaskField]) -> Schema:
 
 
 def _make_rule(name: str, declaration: TaskDeclaration) -> Schema:
-    """What a type says of the parameters of its tasks. They stay open: Fuel has more of them than mean anything here."""
+    """What a type says of the parameters of its tasks. Those of Fuel's types stay open: Fuel has more than mean anything here."""
     parameters: Schema = {
         "type": ["object", "null"],
         "description": declaration.description,
         "properties": _make_parameters(declaration),
     }
+    if declaration.refuses_others:
+        parameters["propertyNames"] = {"enum": [*declaration.parameters, *(field.names[0] for field in EXECUTION)]}
     required = [
         parameter
         for parameter, declared in declaration.parameters.items()

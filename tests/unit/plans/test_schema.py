@@ -137,6 +137,7 @@ def test_plan_of_little_is_accepted_by_both(text: str) -> None:
         "- {id: a, type: unknown}",
         "- {id: [a], type: stage}",
         "- {id: a, type: shell, roles: x}",
+        "- {id: a, type: catalog, roles: x, parameters: {tag: [a]}}",
         "- {id: a, type: shell, roles: x, parameters: {cmd: [a]}}",
         "- {id: a, type: shell, roles: x, parameters: {cmd: ''}}",
         "- {id: a, type: manifest, roles: x, parameters: {}}",

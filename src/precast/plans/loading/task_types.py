@@ -30,6 +30,8 @@ class TaskDeclaration(NamedTuple):
     description: str
     parameters: Mapping[str, Parameter] = {}
     needs_one_of: tuple[str, ...] = ()
+    # Precast's own types have no other parameters. Ignoring one would do more than is meant, such as the whole catalog for a part of it.
+    refuses_others: bool = False
 
 
 def _read_data(field: Field) -> Any:
@@ -119,8 +121,11 @@ TASK_TYPES: Final[Mapping[str, TaskDeclaration]] = {
             "stages": Parameter(words(), "Resources of one of these stages."),
             "mode": _MODE,
         },
+        refuses_others=True,
     ),
-    "manifest": TaskDeclaration("manifest", "Applies an entry point of the environment.", _MANIFEST, _MANIFEST_NEEDS),
+    "manifest": TaskDeclaration(
+        "manifest", "Applies an entry point of the environment.", _MANIFEST, _MANIFEST_NEEDS, refuses_others=True
+    ),
     "puppet": TaskDeclaration("manifest", "The same as manifest, as Fuel writes it.", _MANIFEST, _MANIFEST_NEEDS),
     "shell": TaskDeclaration("shell", "Runs a command.", _SHELL),
     "task": TaskDeclaration(
@@ -130,6 +135,7 @@ TASK_TYPES: Final[Mapping[str, TaskDeclaration]] = {
             "task": Parameter(text("the name of a task of a module"), "The task, as MODULE::TASK.", is_needed=True),
             "parameters": Parameter(computed(mapping()), "The parameters of that task."),
         },
+        refuses_others=True,
     ),
     "upload_file": TaskDeclaration(
         "upload_file",
@@ -169,6 +175,7 @@ TASK_TYPES: Final[Mapping[str, TaskDeclaration]] = {
             "plan": Parameter(text("the name of a plan"), "The plan.", is_needed=True),
             "with": Parameter(_VALUES, "Values for its parameters."),
         },
+        refuses_others=True,
     ),
     "master_shell": TaskDeclaration("shell", "Fuel's: a command on the master.", _SHELL),
     "move_to_bootstrap": TaskDeclaration("skipped", f"Fuel's. {_NOT_HERE}"),

@@ -1,6 +1,7 @@
 """Reads the parameters of a task, as far as their shape.
 
-A parameter that no type knows is kept, as Fuel keeps it, with a warning if it looks like a misspelt one.
+A parameter that no type knows is kept, as Fuel keeps it, with a warning if it looks like a misspelt one. For Precast's own types it is an
+error.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,6 +17,8 @@ def read_parameters(field: Field, declaration: TaskDeclaration, common: Collecti
     """The parameters as they are written, without those in `common`, which every task may have here."""
     known = (*declaration.parameters, *common)
     found: dict[str, Any] = {}
+    if declaration.refuses_others:
+        field.refuse_unknown(known)
     for key, item in field.entries():
         if key in common:
             continue
@@ -24,6 +27,8 @@ def read_parameters(field: Field, declaration: TaskDeclaration, common: Collecti
             if not item.node.is_null:
                 value = parameter.shape.read(item)
                 found[key] = list(value) if isinstance(value, tuple) else value
+            continue
+        if declaration.refuses_others:
             continue
         if near := field.problems.suggest(key, known):
             field.problems.warn(

@@ -112,6 +112,24 @@ def test_misspelt_parameter_is_a_warning_and_kept() -> None:
     assert loaded.plan.tasks[0].parameters == {"cmd": "x", "enviroment": {}, "timout": 5}
 
 
+@pytest.mark.parametrize(
+    ("type_", "parameters", "option", "guess"),
+    [
+        ("catalog", "tag: [a]", "tag", "; did you mean tags?"),
+        ("catalog", "tags: [a], colour: blue", "colour", ""),
+        ("manifest", "manifest: a.pp, moed: noop", "moed", "; did you mean mode?"),
+        ("task", "task: a::b, paramters: {c: 1}", "paramters", "; did you mean parameters?"),
+        ("run_plan", "plan: a, wiht: {b: 1}", "wiht", "; did you mean with?"),
+    ],
+)
+def test_unknown_parameter_that_would_widen_what_is_done_is_an_error(
+    type_: str, parameters: str, option: str, guess: str
+) -> None:
+    errors = load(f"- {{id: t, type: {type_}, roles: a, parameters: {{{parameters}}}}}").errors
+    texts = [error.text for error in errors if error.code == "PLAN-016"]
+    assert texts == [f"{option} is not an option of parameters of task t{guess}"]
+
+
 def test_misspelt_key_of_a_file_is_a_warning() -> None:
     head = "- {id: t, type: copy_files, roles: a, parameters: {files: [{src: a, dst: b, mode: c}]}}"
     assert find_warnings("", head) == [

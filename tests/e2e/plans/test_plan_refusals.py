@@ -100,6 +100,7 @@ def test_token_of_another_environment_sees_and_starts_nothing(plans: PlanFleet) 
         (["{}/given.yaml", "--param", "vresion=1", "--param", "version=1"], INPUT, "vresion"),
         (["{}/given.yaml", "--param", "version"], INPUT, "NAME=VALUE"),
         (["{}/master.yaml"], INPUT, "no node was named as master"),
+        (["{}/entry.yaml"], INPUT, "was given as an entry point [LANG-768] [PLAN-105]"),
         (["{}/good.yaml", "--master", "web9"], NOT_FOUND, "web9"),
         (["{}/good.yaml", "--at-once", "many"], INPUT, "--at-once"),
     ],
@@ -134,6 +135,7 @@ def write_files(directory: Path) -> None:
         "wrong": "- id: one\n  type: shel\n- id: two\n  type: shell\n  roles: [web]\n",
         "given": f"parameters: {{version: {{type: Integer}}}}\ntasks: [{GOOD.removeprefix('- ').strip()}]\n",
         "master": GOOD.replace("[web]", "[master]"),
+        "entry": "- {id: one, type: manifest, roles: [web], parameters: {manifest: none.pp}}\n",
     }
     for name, text in files.items():
         (directory / f"{name}.yaml").write_text(text)

@@ -24,6 +24,20 @@ def instances_of(answer: Any) -> dict[str, Any]:
     return {f"{instance['task']} on {instance['node']}": instance for instance in answer["instances"]}
 
 
+def test_start_prints_the_warnings_of_its_plan(plans: PlanFleet) -> None:
+    misspelt = "- {id: one, type: skipped, roles: [web], test_pre: {fact: os.name}, requires: [onee]}\n"
+    output = plans.command("plan", "start", plans.write(misspelt), "--nodes", "web1")
+    assert "warning: task one names onee in requires; it matches no task, so the dependency is dropped" in output
+    assert "done: 1 successful" in output
+    many = "".join(
+        f"- {{id: t{n}, type: skipped, roles: [web], test_pre: {{fact: os.name}}, requires: [none{n}]}}\n"
+        for n in range(12)
+    )
+    output = plans.command("plan", "start", plans.write(many), "--nodes", "web1", "--detach")
+    assert output.count("warning: ") == 10
+    assert "2 more warnings; the same `precast plan start` with --dry-run prints all" in output
+
+
 def test_plan_over_two_nodes_follows_its_order_and_gates(fleet: Fleet, tmp_path: Path) -> None:
     token, log = fleet.token("ann-order"), tmp_path / "log"
     plan = write_plan(

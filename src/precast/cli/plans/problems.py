@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 import msgspec
@@ -11,6 +11,9 @@ from precast.base.spans import visible
 from precast.cli.console.output import print_json
 from precast.plans.views.descriptions import count, list_names
 from precast.wire.plans.bodies import PlanCheck, ProblemView
+
+# Plans of other tools have many; a start shows the first.
+WARNINGS_SHOWN = 10
 
 
 def print_problems(errors: Iterable[ProblemView], warnings: Iterable[ProblemView], file: TextIO | None = None) -> None:
@@ -21,6 +24,13 @@ def print_problems(errors: Iterable[ProblemView], warnings: Iterable[ProblemView
             print(f"{place}{word}: {visible(problem.text)} [{problem.code}]", file=file or sys.stdout)
             if problem.hint:
                 print(f"  hint: {visible(problem.hint)}", file=file or sys.stdout)
+
+
+def print_first_warnings(warnings: Sequence[ProblemView], where_all: str) -> None:
+    """Print the first warnings of a plan that starts nevertheless to standard error."""
+    print_problems((), warnings[:WARNINGS_SHOWN], sys.stderr)
+    if len(warnings) > WARNINGS_SHOWN:
+        print(f"{count(len(warnings) - WARNINGS_SHOWN, 'more warning')}; {where_all}", file=sys.stderr)
 
 
 def show_check(check: PlanCheck, args: argparse.Namespace, note: str = "") -> None:

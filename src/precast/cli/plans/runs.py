@@ -16,7 +16,7 @@ from precast.cli.jobs.descriptions import describe_job_state
 from precast.cli.jobs.options import AMOUNT, add_wait, add_watching, check_amount, duration_s
 from precast.cli.plans.choices import add_choices, read_choices
 from precast.cli.plans.plan_files import SUFFIXES, name_plan, read_parameter, read_plan_files
-from precast.cli.plans.problems import show_check
+from precast.cli.plans.problems import print_first_warnings, show_check
 from precast.cli.plans.rebase import describe_rebase
 from precast.cli.plans.run_progress import describe_approval, describe_counts, describe_failure
 from precast.cli.plans.run_watch import EXITS, PLANS, follow
@@ -131,7 +131,10 @@ def _start(args: argparse.Namespace) -> int:
         check = client.ask("POST", f"{PLANS}/check", PlanCheck, request)
         show_check(check, args)
         return BROKEN if check.errors else 0
-    return follow(client, client.ask("POST", PLANS, PlanRunView, request), args)
+    run = client.ask("POST", PLANS, PlanRunView, request)
+    if not args.json:
+        print_first_warnings(run.warnings, "the same `precast plan start` with --dry-run prints all")
+    return follow(client, run, args)
 
 
 def make_request(args: argparse.Namespace) -> PlanRequest:

@@ -47,13 +47,13 @@ COMMANDS_NEEDED = Issue(
 NOT_COMPILED = Issue(
     "PLAN-108",
     Kind.CONFLICT,
-    "{count} catalogs of entry points do not compile, the first: {entry} for {node}: {reason}",
+    "{count} of entry points cannot be compiled, the first: {entry} for {node}: {reason}",
     "correct the code and deploy it; see: precast catalog errors",
 )
 STILL_COMPILING = Issue(
     "PLAN-109",
     Kind.UNAVAILABLE,
-    "{count} catalogs of entry points are not compiled yet, the first: {entry} for {node}",
+    "{count} of entry points must be compiled first, among them {entry} for {node}",
     "start the plan again in a moment; they are being compiled. See: precast status",
 )
 NOTHING_RELEASED = Issue(

@@ -59,9 +59,10 @@ class PlanStarter:
         check_rights(prepared, participant)
         if prepared.check.skipped >= prepared.check.instances:
             raise issues.NOTHING_TO_DO.error(plan=prepared.check.name)
-        return await self.launch(
+        started = await self.launch(
             self._ids.new(), make_request(request, prepared.pinned), prepared, participant, credential
         )
+        return msgspec.structs.replace(started, warnings=prepared.check.warnings)
 
     async def require_nodes(self, names: Sequence[str], participant: Participant) -> None:
         """Raises DeniedError RUN-006 if a node of a run is by now in an environment that is not the participant's."""

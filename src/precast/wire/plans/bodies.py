@@ -146,6 +146,7 @@ class PlanRunView(msgspec.Struct, frozen=True):
     approvals: list[TaskApprovalView] = []
     failures: list[FailureView] = []
     parameters: dict[str, Any] = {}
+    warnings: list[ProblemView] = []  # of the plan; only in the answer to its start
 
 
 class InstanceView(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="what", tag="instance"):

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from precast.plans.model import PlanProblem
+from precast.plans.views.descriptions import count
 from precast.plans.views.problem_view import problem_of
 from precast.services.compile.entry_points import EntryCatalog, EntryPoints
 from precast.services.plans import issues
@@ -59,7 +60,9 @@ class CatalogPins:
         ]
         gone = (yield from self._entries.hold(job, pins)) if pins else []
         if gone:
-            raise issues.STILL_COMPILING.error(count=len(gone), entry=gone[0].entry, node=gone[0].node)
+            raise issues.STILL_COMPILING.error(
+                count=count(len(gone), "catalog"), entry=gone[0].entry, node=gone[0].node
+            )
 
     def copy_holds(self, source: str, job: str, pinned: Mapping[str, Mapping[str, str]]) -> Transaction[None]:
         """Hold for a job the catalogs of entry points that another job holds."""
@@ -103,7 +106,7 @@ class CatalogPins:
         late = [key for key in wanted if key not in found]
         if late:
             node, entry = late[0]
-            raise issues.STILL_COMPILING.error(count=len(late), entry=entry, node=node)
+            raise issues.STILL_COMPILING.error(count=count(len(late), "catalog"), entry=entry, node=node)
         failed = [(key, catalog.error) for key, catalog in sorted(found.items()) if catalog.digest is None]
         for (node, entry), catalog in found.items():
             if catalog.digest is not None:
@@ -111,7 +114,9 @@ class CatalogPins:
         if not failed:
             return []
         (node, entry), reason = failed[0]
-        return [problem_of(issues.NOT_COMPILED.error(count=len(failed), entry=entry, node=node, reason=reason))]
+        first_line = (reason or "").partition("\n")[0]
+        counted = count(len(failed), "catalog")
+        return [problem_of(issues.NOT_COMPILED.error(count=counted, entry=entry, node=node, reason=first_line))]
 
     async def _wait_for(self, wanted: Sequence[tuple[str, str]]) -> dict[tuple[str, str], EntryCatalog]:
         """Request catalogs, and wait until there is one, or an error, for each; after `WAIT_S` return those that there are."""

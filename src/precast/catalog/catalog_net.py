@@ -3,9 +3,12 @@
 Each resource is a step that needs the resources it waits for; a container is two automatic steps, its begin and its end, which needs all it
 contains. So a failure skips the resources that wait for it, also through containers, by the structure of the net. Work that a provider
 cannot do twice at once takes a lock: a place whose token is held while the step runs.
+
+A resource that needs values of other nodes has a step of its own for that, which needs what the resource needs and holds nothing; the
+resource needs it, too. It comes before other steps, so that its deadline counts from the moment at which only the values are missing.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from precast.catalog.order import Order, OrderPoint
 from precast.net.model.builder import Builder
@@ -20,8 +23,18 @@ def step_name(point: OrderPoint) -> str:
     return point[1] + _WORDS[point[0]]
 
 
-def build_catalog_net(order: Order, locks: Callable[[str], Iterable[str]], name: str = "catalog") -> Net:
-    """The net of a catalog; its transitions are the points of the order, in their order. `locks` gives the locks of a resource."""
+def wait_name(ref: str) -> str:
+    """The name of the step in which a resource waits for values."""
+    return f"wait {ref}"
+
+
+def build_catalog_net(
+    order: Order, locks: Callable[[str], Iterable[str]], name: str = "catalog", waits: Collection[str] = ()
+) -> Net:
+    """The net of a catalog; its transitions are the points of the order, in their order. `locks` gives the locks of a resource.
+
+    After them come the waits of the resources in `waits`, in that order.
+    """
     builder = Builder(name)
     needs = order.needs()
     names = {point: step_name(point) for point in needs}
@@ -36,6 +49,11 @@ def build_catalog_net(order: Order, locks: Callable[[str], Iterable[str]], name:
         needed = tuple([names[earlier] for earlier in before])
         if is_auto:
             builder.add_transition(Transition(names[point], is_step=True, needs=needed, is_auto=True))
+        elif waits and point[1] in waits:
+            builder.step(names[point], (*needed, wait_name(point[1])), held)
         else:
             builder.step(names[point], needed, held)
+    for ref in waits:
+        needed = tuple(names[earlier] for earlier in needs["do", ref])
+        builder.add_transition(Transition(wait_name(ref), is_step=True, needs=needed, priority=1))
     return builder.build()

@@ -66,6 +66,17 @@ def list_promises(body: Body) -> list[FuturePromise]:
     return promises
 
 
+def has_futures(body: Body) -> bool:
+    """Whether a catalog promises or needs anything."""
+    return any(
+        resource.type == PROMISE_TYPE
+        or any(
+            type(value) is not str and any(True for _ in find_needs(value)) for value in resource.parameters.values()
+        )
+        for resource in body.resources
+    )
+
+
 def list_needs(body: Body) -> list[FutureNeed]:
     """The values that the resources of a catalog need, each once for a resource, in the order of the catalog."""
     needs: list[FutureNeed] = []

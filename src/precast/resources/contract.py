@@ -130,11 +130,16 @@ class ManagedNode(Protocol):
     def past_secrets(self, ref: str) -> frozenset[str]:
         """The names that were secret when a run last applied this resource: what is on the machine may still have those values."""
 
-    def promised(self, key: str, default: Any = None) -> Any:
-        """The value that this node has promised under a key."""
+    def has_promised(self, key: str, value: Any) -> bool:
+        """Whether this is the value that this node has promised last under a key."""
 
-    def promise(self, key: str, value: Any) -> None:
-        """Publish a value for the nodes that wait for the future of this key."""
+    def promised(self, key: str, default: Any = None) -> Any:
+        """The value that this node has promised last under a key; the default if it was a secret."""
+
+    def promise(
+        self, key: str, value: Any, *, scope: str = "environment", ttl_s: float | None = None, is_secret: bool = False
+    ) -> None:
+        """Publish a value for the nodes that wait for the future of this key. Raises PrecastError; then nothing was published."""
 
     def content(self, digest: str) -> BinaryIO:
         """Open the content with this sha256; the caller closes it. Raises NotFoundError RESOURCE-003 if it is not on this machine."""
@@ -148,6 +153,8 @@ class Handler:
 
     # False: it reports changes but does not change the node, so that earlier checks of other resources stay valid (notify, promise).
     touches_node: ClassVar[bool] = True
+    # Whether it gives a value to other nodes (promise): `give` is called.
+    gives_value: ClassVar[bool] = False
     # Whether it reacts to a refresh.
     can_refresh: ClassVar[bool] = False
     # Whether `resources { purge => true }` may remove resources of this type that the catalog does not name.
@@ -233,6 +240,13 @@ class Handler:
     def apply(self, change: Change) -> str | None:
         """Apply a change; returns a message that replaces the change's message, or None. Raises PrecastError or OSError; it is atomic."""
         raise NotImplementedError
+
+    def give(self) -> Change | None:
+        """Give what this resource gives to other nodes; called in every enforcing run that reaches it, after its changes, if `gives_value`.
+
+        Returns the change that this was, if it was one. Raises as `apply` does.
+        """
+        return None
 
     def refresh(self) -> None:
         """React to a change of a resource that this one subscribes to; only called if `can_refresh`. Raises as `apply` does."""

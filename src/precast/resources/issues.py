@@ -64,6 +64,12 @@ UNKNOWN_PARAMETERS = Issue(
     "Precast cannot apply a {type} with {names}: it does not know what that means",
     "the module is of a version that Precast does not know; leave the parameter out",
 )
+BAD_OUTPUT = Issue(
+    "RESOURCE-161",
+    Kind.INPUT,
+    "the output of the command of the promise {key} cannot be its value: {reason}",
+    "run the command by hand as the user that the promise names",
+)
 
 
 def check_parameters(type_name: str, given: Iterable[str], known: Collection[str]) -> None:

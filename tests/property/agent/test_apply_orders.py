@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from precast.agent.applying.options import RunOptions
 from precast.agent.applying.resource_memory import ResourceMemory
+from precast.agent.futures.key_states import KeyState
+from precast.agent.futures.run_values import RunValues
 from precast.catalog.body import Body, ResourceData
 from precast.types.ordering import graph
 from tests.property.agent.apply_model import Model
@@ -128,9 +130,12 @@ options = st.builds(
 )
 
 
+def filled_values() -> RunValues:
+    return RunValues([KeyState("known", "web1", "fulfilled", value=b'"2"', is_standing=True)])
+
+
 def filled_memory() -> ResourceMemory:
     memory = ResourceMemory()
-    memory.promise("known", "2")
     memory.remember("Cell[a]", {"value": "1"})
     memory._states.update(memory._new_states)
     return memory
@@ -139,8 +144,8 @@ def filled_memory() -> ResourceMemory:
 @settings(max_examples=EXAMPLES)
 @given(catalogs(), cells, options)
 def test_fast_path_equals_serial(catalog: Body, start: dict[str, str], chosen: RunOptions) -> None:
-    serial = run(catalog, start, chosen._replace(is_serial=True), memory=filled_memory())
-    fast = run(catalog, start, chosen, memory=filled_memory())
+    serial = run(catalog, start, chosen._replace(is_serial=True), memory=filled_memory(), values=filled_values())
+    fast = run(catalog, start, chosen, memory=filled_memory(), values=filled_values())
     assert fast.reports == serial.reports
     assert fast.world.cells == serial.world.cells
     assert fast.world.operations == serial.world.operations
@@ -159,7 +164,7 @@ def is_plain(catalog: Body) -> bool:
 def test_run_equals_a_model_by_brute_force(catalog: Body, start: dict[str, str]) -> None:
     model = Model(catalog, start, {"known": "2"}).run()
     for options in (RunOptions(), RunOptions(is_serial=True)):
-        ran = run(catalog, start, options, memory=filled_memory())
+        ran = run(catalog, start, options, memory=filled_memory(), values=filled_values())
         assert ran.world.cells == model.cells
         assert ran.world.operations == model.operations
         assert ran.statuses() == model.statuses

@@ -20,8 +20,13 @@ from precast.agent.applying.resource_application import NO_REFRESHES, ResourceAp
 from precast.agent.applying.resource_filter import ResourceFilter
 from precast.agent.applying.resource_memory import ResourceMemory
 from precast.agent.applying.value_binder import ValueBinder
+from precast.agent.futures.issues import NO_VALUE
+from precast.agent.futures.run_values import RunValues
+from precast.agent.futures.step_waits import StepWaits
+from precast.agent.futures.waiting_room import WaitEnd, WaitingRoom
 from precast.base.errors import PrecastError
 from precast.catalog.catalog_net import build_catalog_net
+from precast.catalog.futures import Need, find_needs
 from precast.catalog.order import OrderPoint
 from precast.net.execution.execution import Execution
 from precast.net.model.declarations import Outcome
@@ -42,6 +47,7 @@ class Engine:
         options: RunOptions,
         on_report: OnReport,
         *,
+        values: RunValues | None = None,
         binder: ValueBinder | None = None,
         is_worth_ahead: Callable[[PlannedResource], bool] = is_worth_a_thread,
         on_start: Callable[[str], None] = lambda ref: None,
@@ -51,7 +57,8 @@ class Engine:
         self._memory = memory
         self._options = options
         self._on_report = on_report
-        self._binder = binder or ValueBinder(memory)
+        self._values = values or RunValues()
+        self._binder = binder or ValueBinder(self._values)
         self._on_start = on_start
         self._is_worth_ahead = is_worth_ahead
         self._filter = ResourceFilter(options, memory, machine.clock)
@@ -67,22 +74,77 @@ class Engine:
 
     def run(self) -> bool:
         """Apply every resource; False if `stop` was set, which ends the run after the current resources."""
-        execution = Execution(build_catalog_net(self._plan.graph, self._locks), self._handle_end)
-        if self._options.ordering == "graph":
-            from precast.running.threads import run_threads  # with manifest ordering there is one thread
+        needs = self._find_waits()
+        execution = Execution(build_catalog_net(self._plan.graph, self._locks, waits=needs), self._handle_end)
+        self._begin_promises(has_waits=bool(needs))
+        room = WaitingRoom(self._values, self._machine.clock)
+        waits = StepWaits(room, needs, len(self._points), self._end_wait) if needs else None
+        try:
+            if self._options.ordering == "graph":
+                from precast.running.threads import run_threads  # with manifest ordering there is one thread
 
-            return run_threads(execution, self._apply_step, self._options.at_once, stop=self.stop).is_complete
+                at_once = self._options.at_once
+                return run_threads(execution, self._apply_step, at_once, stop=self.stop, waits=waits).is_complete
+            return self._run_in_order(execution, waits)
+        finally:
+            room.close()
+            self._values.end()
+
+    def _run_in_order(self, execution: Execution, waits: StepWaits | None) -> bool:
         if not self._options.is_serial and not self._options.is_look_only:
             self._ahead = ChecksAhead((self._plan.resources[ref] for ref in self._sequence()), self._is_worth_ahead)
         try:
             while not self.stop.is_set():
+                if waits is not None:
+                    waits.finish_ended(execution)
                 step = execution.start_next()
                 if step is None:
-                    return True
-                execution.finish(step, self._apply_step(step))
+                    if waits is None or not waits.await_end(execution, self.stop):
+                        return not self.stop.is_set() or execution.is_over
+                elif waits is None or not waits.begin_here(step):
+                    execution.finish(step, self._apply_step(step))
         finally:
             self._discard_checks()
         return False
+
+    def _find_waits(self) -> dict[str, tuple[Need, ...]]:
+        """The resources that wait for values, with their needs: in a run of a job that may change them."""
+        if not self._values.waits or self._options.is_noop:
+            return {}
+        waits: dict[str, tuple[Need, ...]] = {}
+        for ref, planned in self._plan.resources.items():
+            if planned.has_unknown_values and planned.problem is None and not self._is_noop(planned):
+                needs = tuple(dict.fromkeys(find_needs(planned.data.parameters)))
+                if needs and self._filter.skip_reason(planned) is None:
+                    waits[ref] = needs
+        return waits
+
+    def _begin_promises(self, *, has_waits: bool) -> None:
+        """Tell at once which promises this run will not fulfil, so that nobody waits for them."""
+        keys, reasons = list(self._plan.left_out), dict(self._plan.left_out)
+        for planned in self._plan.resources.values():
+            if planned.resource.type == "promise":
+                keys.append(_key(planned))
+                reason = self._filter.skip_reason(planned) or ("it is a no-op" if self._is_noop(planned) else None)
+                if reason is not None:
+                    reasons[_key(planned)] = f"{planned.ref} is not applied: {reason}"
+        if keys or has_waits:
+            self._values.begin(keys, reasons, has_waits=has_waits)
+
+    def _is_noop(self, planned: PlannedResource) -> bool:
+        return self._options.is_noop or planned.resource.metaparameters.get("noop") in (True, "true")
+
+    def _end_wait(self, ref: str, end: WaitEnd) -> Outcome:
+        """The outcome of the wait of a resource. Without values the resource has its report already, and the net skips it."""
+        if end.is_ready:
+            return Outcome.SUCCESS
+        planned = self._plan.resources[ref]
+        if end.has_failed:
+            planned.problem = NO_VALUE.error(reason=end.reason)
+            self._reports[ref] = self._scrubber.scrub(planned, _failure_report(planned))
+            return Outcome.FAILURE
+        self._reports[ref] = _plain_report(planned, Status.WAITING, end.reason)
+        return Outcome.SKIPPED
 
     def _sequence(self) -> list[str]:
         return [ref for ref in self._plan.sequence if self._filter.skip_reason(self._plan.resources[ref]) is None]
@@ -121,7 +183,7 @@ class Engine:
 
     def _apply_with(self, handler: Handler, planned: PlannedResource) -> ResourceReport:
         ref, pending = planned.ref, self._refreshes.pending(planned.ref)
-        is_noop = self._options.is_noop or planned.resource.metaparameters.get("noop") in (True, "true")
+        is_noop = self._is_noop(planned)
         if self._options.is_look_only and handler.check_needs_trust:
             return _plain_report(planned, Status.SKIPPED, not_evaluated(handler.check_needs_trust))
         if is_noop and not self._options.runs_guards and handler.runs_user_commands:
@@ -131,7 +193,8 @@ class Engine:
         if not is_noop and planned.schedule is not None:
             self._memory.note_applied(ref, self._machine.clock.now())
         is_audited = "audit" in planned.resource.metaparameters
-        if checked.is_in_sync and pending is NO_REFRESHES and not planned.messages and not is_audited:
+        is_quiet = not planned.messages and not is_audited and not handler.gives_value
+        if checked.is_in_sync and pending is NO_REFRESHES and is_quiet:
             return self._report_in_sync(planned, handler, checked, is_noop, started_s)
         application = ResourceApplication(
             handler,
@@ -173,6 +236,8 @@ class Engine:
 
     def _handle_end(self, step: int, outcome: Outcome) -> None:
         """Report the end of a step and pass its refreshes on. One thread calls this, in order."""
+        if step >= len(self._points):
+            return  # a wait: its resource is reported
         point = self._points[step]
         if outcome is not Outcome.SUCCESS:
             self._note_cause(point)
@@ -181,8 +246,16 @@ class Engine:
             if report is not None:
                 self._on_report(report)
                 self._refreshes.send_from_resource(point[1], report)
+                self._note_unfulfilled(point[1], report)
         else:
             self._refreshes.send_through(point, is_skipped=outcome is not Outcome.SUCCESS)
+
+    def _note_unfulfilled(self, ref: str, report: ResourceReport) -> None:
+        """Tell those who wait for a promise that this run has not fulfilled it."""
+        planned = self._plan.resources[ref]
+        if planned.resource.type == "promise" and report.status not in (Status.UNCHANGED, Status.CHANGED):
+            causes = [event.message for event in report.events if event.status == "failure"]
+            self._values.unpromise(_key(planned), f"{ref} {report.status.value}: {report.reason or '; '.join(causes)}")
 
     def _note_cause(self, point: OrderPoint) -> None:
         """Note why a point ended without success: by itself, or because of those that it needs."""
@@ -205,6 +278,10 @@ class Engine:
         if status is Status.FAILED:
             return _plain_report(planned, Status.SKIPPED, f"it depends on {needs}, which failed")
         return _plain_report(planned, Status.WAITING, f"it depends on {needs}, which is waiting")
+
+
+def _key(planned: PlannedResource) -> str:
+    return str(planned.resource.get("key", planned.resource.title))
 
 
 def _plain_report(planned: PlannedResource, status: Status, reason: str) -> ResourceReport:

@@ -5,7 +5,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, TypeVar
 
 from precast.agent.applying.resource_memory import ResourceMemory
+from precast.agent.futures.run_values import Fulfilment, RunValues
 from precast.base.clock import Clock
+from precast.catalog.futures import STANDING
 from precast.resources import issues, registry
 from precast.resources.contract import CommandResult, DesiredResource, Handler
 from precast.resources.snapshots import Snapshots
@@ -27,6 +29,7 @@ class Machine:
         contents: Contents | None = None,
         is_chroot: bool = False,
         memory: ResourceMemory | None = None,
+        values: RunValues | None = None,
     ) -> None:
         self.root = root.rstrip("/")
         self.is_chroot = is_chroot
@@ -35,6 +38,7 @@ class Machine:
         self.snapshots = Snapshots()
         self._contents = contents
         self._memory = memory or ResourceMemory()
+        self._values = values or RunValues()
         self._content: Mapping[str, str] = {}
         self._config_files: Mapping[str, ConfigFileType] = {}
         self._resources: dict[str, list[DesiredResource]] = {}
@@ -120,11 +124,16 @@ class Machine:
     def past_secrets(self, ref: str) -> frozenset[str]:
         return self._memory.past_secrets(ref)
 
-    def promised(self, key: str, default: Any = None) -> Any:
-        return self._memory.promises.get(key, default)
+    def has_promised(self, key: str, value: Any) -> bool:
+        return self._values.has_promised(key, value)
 
-    def promise(self, key: str, value: Any) -> None:
-        self._memory.promise(key, value)
+    def promised(self, key: str, default: Any = None) -> Any:
+        return self._values.last_promised(key, default)
+
+    def promise(
+        self, key: str, value: Any, *, scope: str = STANDING, ttl_s: float | None = None, is_secret: bool = False
+    ) -> None:
+        self._values.fulfil(Fulfilment(key, value, scope, ttl_s, is_secret))
 
     def backup(self, file: BinaryIO, path: str) -> str:
         from precast.resources.filebucket import Filebucket

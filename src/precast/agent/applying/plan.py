@@ -13,6 +13,7 @@ from precast.agent.applying.machine import Machine
 from precast.agent.applying.schedules import Schedule
 from precast.base.errors import PrecastError
 from precast.catalog.body import Body, ResourceData
+from precast.catalog.futures import list_promises
 from precast.catalog.order import Order
 from precast.catalog.sensitive import is_sensitive, secret_texts
 from precast.catalog.source_map import SourceMap
@@ -67,11 +68,14 @@ class Plan:
         sequence: list[str],
         resources: dict[str, PlannedResource],
         secrets: frozenset[str] = frozenset(),
+        left_out: Mapping[str, str] | None = None,
     ) -> None:
         self.graph = graph
         self.sequence = sequence  # as a sequential run applies them
         self.resources = resources
         self.secrets = secrets  # the texts that are secret anywhere in the catalog, also in classes and defines
+        # The keys that only the rest of the catalog promises, and why they are not fulfilled.
+        self.left_out = left_out or {}
 
 
 def make_plan(
@@ -108,7 +112,15 @@ def make_plan(
             planned.make_handler(machine)
     everything = body.resources if known is None else (*body.resources, *known.resources)
     secrets = frozenset(text for data in everything for text in secret_texts(data))
-    return Plan(order, [ref for ref in sequence if ref in resources], resources, secrets)
+    return Plan(order, [ref for ref in sequence if ref in resources], resources, secrets, _left_out(body, known))
+
+
+def _left_out(body: Body, known: Body | None) -> dict[str, str]:
+    if known is None:
+        return {}
+    here = {promise.key for promise in list_promises(body)}
+    text = "{ref} is not in the part of the catalog that is applied"
+    return {each.key: text.format(ref=each.ref) for each in list_promises(known) if each.key not in here}
 
 
 def _is_applied(data: ResourceData) -> bool:

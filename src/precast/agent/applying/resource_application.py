@@ -51,6 +51,8 @@ class ResourceApplication:
     def run(self, checked: Check, pending: PendingRefreshes) -> None:
         """Apply the resource and then refresh it. `checked` is a check that is still valid."""
         self._converge(self._handler, checked)
+        if self._handler.gives_value and not self._is_noop and not self._has_failed:
+            self._give(self._handler)
         if self._handler.can_refresh and not self._handler.is_fresh and (pending.real or pending.noop):
             self._refresh(self._handler, pending)
 
@@ -168,7 +170,7 @@ class ResourceApplication:
     def _remember(self, handler: Handler, checked: Check, has_changed: bool) -> None:
         """Remember the current state. It is not read again if that would run a command of the user."""
         state = checked.state
-        if has_changed and handler.touches_node and not handler.runs_user_commands:
+        if has_changed and (handler.touches_node or handler.gives_value) and not handler.runs_user_commands:
             try:
                 state = handler.state_after()
             except Exception:  # noqa: BLE001 - the boundary to a handler: then there is no state to remember
@@ -176,6 +178,18 @@ class ResourceApplication:
             finally:
                 handler.take_logs()
         self._memory.remember(handler.resource.ref, state, handler.secret_properties)
+
+    def _give(self, handler: Handler) -> None:
+        """Let the resource give other nodes what it gives, whether or not anything has changed."""
+        try:
+            change = handler.give()
+        except Exception as error:  # noqa: BLE001 - the boundary to a handler: whatever it raises fails its resource alone
+            self._collect_logs(handler)
+            self._fail(handler.resource.ref, f"Could not be promised: {self._describe(error)}")
+            return
+        self._collect_logs(handler)
+        if change is not None:
+            self._add(handler, change, "success", change.message, is_corrective=False)
 
     def _refresh(self, handler: Handler, pending: PendingRefreshes) -> None:
         ref = handler.resource.ref

@@ -1,4 +1,4 @@
-"""What a node remembers from run to run: the last state of each resource, when it was applied, and the values that the node promised.
+"""What a node remembers from run to run: the last state of each resource, and when it was applied.
 
 The remembered state tells whether a change is corrective, which undoes a change that was not made by a run, and what an audit reports.
 It is written once, at the end of a run that may enforce, under the run's lease. Of long and of secret values only a digest is stored.
@@ -30,8 +30,6 @@ class ResourceMemory:
         self._applied: dict[str, datetime | None] = {}
         self._new_states: dict[str, bytes] = {}
         self._new_applied: dict[str, datetime] = {}
-        self.promises: dict[str, Any] = {}
-        self._new_promises: dict[str, Any] = {}
 
     @classmethod
     def load(cls, store: LocalStore) -> "ResourceMemory":
@@ -40,8 +38,6 @@ class ResourceMemory:
         for ref, state, applied_at in store.read("SELECT ref, state, applied_at FROM resource_state"):
             memory._states[ref] = state
             memory._applied[ref] = from_optional_micros(applied_at)
-        for key, value in store.read("SELECT key, value FROM promise"):
-            memory.promises[key] = msgspec.json.decode(value)
         return memory
 
     def state(self, ref: str) -> Mapping[str, Any]:
@@ -74,14 +70,10 @@ class ResourceMemory:
     def note_applied(self, ref: str, at: datetime) -> None:
         self._new_applied[ref] = at
 
-    def promise(self, key: str, value: Any) -> None:
-        """Note a value that this node promises; resources of this node that need it can use it from now on."""
-        self.promises[key] = self._new_promises[key] = value
-
-    def save(self, store: LocalStore, lease: Lease, at: datetime) -> None:
+    def save(self, store: LocalStore, lease: Lease) -> None:
         """Store what is new. Raises ConflictError APPLY-002 if the lease is lost; then nothing is stored."""
         refs = self._new_states.keys() | self._new_applied.keys()
-        if not refs and not self._new_promises:
+        if not refs:
             return
         with store.transaction() as db:
             lease.check()
@@ -91,11 +83,6 @@ class ResourceMemory:
                 db.execute(
                     "INSERT OR REPLACE INTO resource_state (ref, state, applied_at) VALUES (?, ?, ?)",
                     (ref, state, None if applied_at is None else to_micros(applied_at)),
-                )
-            for key, value in self._new_promises.items():
-                db.execute(
-                    "INSERT OR REPLACE INTO promise (key, value, at) VALUES (?, ?, ?)",
-                    (key, msgspec.json.encode(value), to_micros(at)),
                 )
 
     def _shorten_state(self, state: Mapping[str, Any], secrets: Collection[str]) -> dict[str, Any]:

@@ -23,13 +23,15 @@ from precast.agent.applying.purge import add_purged
 from precast.agent.applying.reporting.tally import Tally
 from precast.agent.applying.resource_memory import ResourceMemory
 from precast.agent.applying.value_binder import NOT_HERE, CallFunction, ValueBinder
-from precast.agent.state.status_notes import RunNote
+from precast.agent.futures.run_values import THIS_NODE, RunValues
+from precast.agent.state.status_notes import CertificateNote, RunNote
 from precast.agent.state.store import LocalStore, put_note
 from precast.agent.state.wakeup import wake_daemon
 from precast.base.clock import Clock, SystemClock
 from precast.base.errors import PrecastError
 from precast.base.home import home_directory
 from precast.catalog.body import Body
+from precast.catalog.futures import has_futures
 from precast.catalog.source_map import SourceMap
 from precast.types.ordering import NO_TYPES, Types
 from precast.wire.reports.events import ResourceReport, Summary
@@ -39,6 +41,14 @@ if TYPE_CHECKING:  # a run without servers needs no reporter
 
 
 OnStart = Callable[[str, int, int], None]
+
+
+class FutureOptions(NamedTuple):
+    """What a run may do with futures."""
+
+    is_released: bool = False  # servers have given the catalog to this node, so they are told what it promises
+    attempt: str = ""  # of the job that the run belongs to
+    is_last_try: bool = True  # what fails now is not tried again in this attempt
 
 
 class RunRequest(NamedTuple):
@@ -65,6 +75,7 @@ class RunRequest(NamedTuple):
     ends: Callable[[LocalStore, sqlite3.Connection, Summary], str] | None = None
     life: str | None = None  # the life that the catalog was released to; None for one that a person gives
     reporter: "Reporter | None" = None  # reports to the servers; None if there are none
+    futures: FutureOptions = FutureOptions()
 
 
 def apply(
@@ -94,9 +105,9 @@ def apply(
 
     try:
         with _lease(request, store) as lease, _reported(request, store):
-            execution = _execute(request, options, store, add_report, on_start)
+            execution = _execute(request, options, store, add_report, on_start, lease)
             if not options.is_noop:
-                execution.memory.save(store, lease, clock.now())
+                execution.memory.save(store, lease)
             ended_s = clock.monotonic_s()
             summary = execution.tally.summary(ended_s - started_s, options.is_noop, execution.is_complete)
             if reporter is not None:
@@ -137,13 +148,19 @@ class _Execution(NamedTuple):
 
 
 def _execute(
-    request: RunRequest, options: RunOptions, store: LocalStore, on_report: OnReport, on_start: OnStart
+    request: RunRequest,
+    options: RunOptions,
+    store: LocalStore,
+    on_report: OnReport,
+    on_start: OnStart,
+    lease: Lease | None = None,
 ) -> _Execution:
     """Plan a catalog and apply each of its resources."""
     memory = ResourceMemory.load(store)
     clock, tally = store.clock, Tally()
     state = str(store.path.parent)
-    machine = Machine(str(request.root), state, clock, request.contents, request.is_chroot, memory)
+    values = _values(request, options, store, lease)
+    machine = Machine(str(request.root), state, clock, request.contents, request.is_chroot, memory, values)
     body = add_purged(request.body, machine, request.known, is_look_only=options.is_look_only)
     plan = make_plan(body, request.places, machine, request.types, request.known)
     planned_s = clock.monotonic_s()
@@ -160,7 +177,8 @@ def _execute(
         memory,
         options,
         add_report,
-        binder=ValueBinder(memory, None if options.is_look_only else request.call, request.no_secret),
+        values=values,
+        binder=ValueBinder(values, None if options.is_look_only else request.call, request.no_secret),
         on_start=_with_count(on_start, len(plan.sequence)),
     )
     with _stoppable(engine.stop):
@@ -168,6 +186,29 @@ def _execute(
     applied_s = clock.monotonic_s()
     machine.finish()
     return _Execution(tally, memory, is_complete, planned_s, applied_s)
+
+
+def _values(request: RunRequest, options: RunOptions, store: LocalStore, lease: Lease | None) -> RunValues:
+    """The values of the run. Most catalogs have no futures, so what that needs is not imported before. Without a lease nothing is told."""
+    if not has_futures(request.known or request.body):
+        return RunValues()
+    from precast.agent.futures.stored_values import RunIdentity, StoredRunValues
+    from precast.agent.state.spool import SpoolLimits
+
+    given, path, life = request.futures, request.state or state_root(request.root), request.life
+    certificate = store.read_note(CertificateNote)
+    reporter = request.reporter if given.is_released and lease is not None else None
+    run = RunIdentity(
+        request.version,
+        certificate.name if certificate is not None else THIS_NODE,
+        given.attempt,
+        "" if reporter is None else reporter.report,
+        0 if lease is None else lease.token,
+        options.is_noop,
+        given.is_last_try,
+    )
+    limits = SpoolLimits() if reporter is None else reporter.limits
+    return StoredRunValues(lambda: LocalStore.open(path, lambda: os.urandom(16).hex(), store.clock, life), run, limits)
 
 
 def _lease(request: RunRequest, store: LocalStore) -> AbstractContextManager[Lease]:

@@ -20,6 +20,7 @@ import msgspec
 from precast.agent import issues
 from precast.agent.state import life as lives
 from precast.agent.state.paths import STATE, make_state_directory
+from precast.agent.state.schema import MIGRATIONS
 from precast.base.clock import Clock, SystemClock, from_optional_micros, to_micros
 from precast.base.errors import PrecastError
 
@@ -28,72 +29,6 @@ NAME = "state.db"
 BUSY_S = 10.0
 # The file is shrunk when it has more free pages than this.
 FREE_PAGES = 64
-
-# One entry for each version of the schema; `PRAGMA user_version` says how many of them a file has. A later version appends an entry.
-_MIGRATIONS: tuple[str, ...] = (
-    """
-    CREATE TABLE session (
-      only INTEGER PRIMARY KEY CHECK (only = 1),
-      instance TEXT NOT NULL,
-      life TEXT NOT NULL DEFAULT '',
-      attempts TEXT NOT NULL DEFAULT '[]',
-      epoch INTEGER NOT NULL DEFAULT 0,
-      received INTEGER NOT NULL DEFAULT 0,
-      received_at INTEGER,
-      given INTEGER NOT NULL DEFAULT 0,
-      horizon_s REAL NOT NULL DEFAULT 0,
-      facts_digest TEXT NOT NULL DEFAULT '',
-      records INTEGER NOT NULL DEFAULT 0,
-      bytes INTEGER NOT NULL DEFAULT 0
-    );
-    CREATE TABLE record (
-      id INTEGER PRIMARY KEY AUTOINCREMENT,
-      number INTEGER UNIQUE,
-      kind TEXT NOT NULL,
-      version INTEGER NOT NULL,
-      importance INTEGER NOT NULL,
-      at INTEGER NOT NULL,
-      acked_at INTEGER,
-      size INTEGER NOT NULL,
-      body BLOB NOT NULL
-    );
-    CREATE INDEX record_unsent ON record (importance, id) WHERE number IS NULL;
-    CREATE INDEX record_acked ON record (number) WHERE acked_at IS NOT NULL;
-    CREATE TRIGGER record_added AFTER INSERT ON record BEGIN
-      UPDATE session SET records = records + 1, bytes = bytes + NEW.size;
-    END;
-    CREATE TRIGGER record_removed AFTER DELETE ON record BEGIN
-      UPDATE session SET records = records - 1, bytes = bytes - OLD.size;
-    END;
-    CREATE TRIGGER record_resized AFTER UPDATE OF size ON record BEGIN
-      UPDATE session SET bytes = bytes + NEW.size - OLD.size;
-    END;
-    CREATE TABLE note (name TEXT PRIMARY KEY, value BLOB NOT NULL);
-    CREATE TABLE standing_order (kind TEXT PRIMARY KEY, why TEXT NOT NULL);
-    CREATE TABLE queued_order (
-      number INTEGER PRIMARY KEY AUTOINCREMENT,
-      id TEXT NOT NULL UNIQUE,
-      kind TEXT NOT NULL,
-      state TEXT NOT NULL,
-      claim INTEGER NOT NULL DEFAULT 0,
-      granted INTEGER NOT NULL DEFAULT 0,
-      begins INTEGER NOT NULL DEFAULT 0,
-      boot_id TEXT NOT NULL DEFAULT '',
-      begun_s REAL NOT NULL DEFAULT 0,
-      is_aborted INTEGER NOT NULL DEFAULT 0,
-      progress BLOB,
-      body BLOB NOT NULL,
-      at INTEGER NOT NULL
-    );
-    CREATE INDEX queued_order_state ON queued_order (state, number);
-    CREATE TABLE spent_order (id TEXT PRIMARY KEY, until INTEGER NOT NULL);
-    CREATE TABLE run_lease (only INTEGER PRIMARY KEY CHECK (only = 1), token INTEGER NOT NULL, holder TEXT NOT NULL);
-    INSERT INTO run_lease (only, token, holder) VALUES (1, 0, '');
-    CREATE TABLE resource_state (ref TEXT PRIMARY KEY, state BLOB NOT NULL, applied_at INTEGER);
-    CREATE TABLE promise (key TEXT PRIMARY KEY, value BLOB NOT NULL, at INTEGER NOT NULL);
-    CREATE TABLE open_report (id TEXT PRIMARY KEY, began BLOB NOT NULL, events INTEGER NOT NULL);
-    """,
-)
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -249,21 +184,23 @@ class LocalStore:
             # Free pages can be returned to the file system; the page cache is small, to keep an idle agent small.
             for setting in ("auto_vacuum = INCREMENTAL", "journal_mode = WAL", "synchronous = FULL"):
                 self._connection.execute(f"PRAGMA {setting}")
+            # Deleted rows may have had values that are secret.
+            self._connection.execute("PRAGMA secure_delete = ON")
             for setting in ("cache_size = -256", "journal_size_limit = 1048576", "temp_store = MEMORY"):
                 self._connection.execute(f"PRAGMA {setting}")
         ((version,),) = self.read("PRAGMA user_version")
-        if version == len(_MIGRATIONS):
+        if version == len(MIGRATIONS):
             return
         with self.transaction() as db:
             # Read again inside the transaction: another process may have migrated the file meanwhile.
             ((version,),) = db.execute("PRAGMA user_version").fetchall()
-            if version > len(_MIGRATIONS):
+            if version > len(MIGRATIONS):
                 raise issues.NEWER_STORE.error(path=self.path)
-            for statements in _MIGRATIONS[version:]:
+            for statements in MIGRATIONS[version:]:
                 for statement in _split(statements):
                     db.execute(statement)
             db.execute("INSERT OR IGNORE INTO session (only, instance) VALUES (1, ?)", (new_id(),))
-            db.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
+            db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
     def _check_life(self) -> None:
         """Raise ConflictError AGENT-023 if another life has begun. The caller holds the write lock."""
@@ -317,7 +254,18 @@ def put_note(db: sqlite3.Connection, value: msgspec.Struct) -> None:
 
 
 # What belongs to one life of the node. The lease of runs does not: its token only grows. Nor do orders whose signatures are still valid.
-_OF_ONE_LIFE = ("record", "note", "standing_order", "queued_order", "resource_state", "promise", "open_report")
+_OF_ONE_LIFE = (
+    "record",
+    "note",
+    "standing_order",
+    "queued_order",
+    "resource_state",
+    "promise",
+    "subscription",
+    "received_value",
+    "bound_value",
+    "open_report",
+)
 
 
 def _discard_rows(db: sqlite3.Connection, instance: str) -> int:

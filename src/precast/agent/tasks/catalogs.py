@@ -47,6 +47,7 @@ class CatalogAccess(NamedTuple):
     versions: dict[str, str]  # by entry point; that of the released catalog by ""
     token: int  # of the lease that the process holds
     call: CallFunction | None  # for Deferred values
+    is_last_try: bool = True  # of the work
 
 
 class LoadedPart(NamedTuple):

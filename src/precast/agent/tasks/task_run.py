@@ -121,6 +121,7 @@ class TaskRun:
         message, attempt = describe_work(program.work), 1
         while True:
             self._journal.enter_phase("task", message)
+            self._access = self._access._replace(is_last_try=attempt == attempts)
             end = self._run_step(self._work_step, limits)
             self._worked = end.outcome
             if end.how != "ended" or end.outcome.is_success or end.outcome.is_final or attempt == attempts:

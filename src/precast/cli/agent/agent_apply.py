@@ -57,7 +57,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
-    from precast.agent.applying.run import state_root
+    from precast.agent.applying.run import FutureOptions, state_root
     from precast.agent.catalog.filled_catalog import fill, read_with_values
     from precast.agent.catalog.released_run import check_release, find_withheld
     from precast.agent.state.life import read_life
@@ -86,6 +86,7 @@ def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
     digest = digests.of_bytes(data)
     request = request._replace(
         version=digest,
+        futures=FutureOptions(is_released=pointer is not None, attempt=args.order),
         begins=lambda store: _begin(store, settings, args.order, pointer),
         ends=lambda store, db, summary: _end(store, db, settings, args, digest, summary),
     )

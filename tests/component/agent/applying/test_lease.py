@@ -39,23 +39,22 @@ def test_run_that_has_lost_its_lease_can_no_longer_write(tmp_path: Path) -> None
             memory = ResourceMemory.load(store)
             memory.remember("File[/a]", {"mode": "0644"})
             with pytest.raises(PrecastError) as caught:
-                memory.save(store, old, CLOCK.now())
+                memory.save(store, old)
             assert caught.value.code == "APPLY-002"
             assert ResourceMemory.load(other).state("File[/a]") == {}
-            memory.save(other, new, CLOCK.now())
+            memory.save(other, new)
     assert ResourceMemory.load(store).state("File[/a]") == {"mode": "0644"}
     store.close()
     other.close()
 
 
-def test_memory_stores_states_times_and_promises_but_no_secrets(tmp_path: Path) -> None:
+def test_memory_stores_states_and_times_but_no_secrets(tmp_path: Path) -> None:
     store = opened(tmp_path)
     with lease_held(store, "me") as lease:
         memory = ResourceMemory.load(store)
         memory.remember("User[u]", {"password": "hunter2", "groups": ["a", "b"], "comment": "x" * 500}, {"password"})
         memory.note_applied("User[u]", CLOCK.now())
-        memory.promise("db.port", 5432)
-        memory.save(store, lease, CLOCK.now())
+        memory.save(store, lease)
     again = ResourceMemory.load(store)
     kept = again.state("User[u]")
     assert kept["groups"] == ["a", "b"]
@@ -64,6 +63,5 @@ def test_memory_stores_states_times_and_promises_but_no_secrets(tmp_path: Path) 
     assert not again.is_same(kept["password"], "hunter3")
     assert again.is_same(kept["comment"], "x" * 500)
     assert again.applied_at("User[u]") == CLOCK.now()
-    assert again.promises == {"db.port": 5432}
     assert b"hunter2" not in store.path.read_bytes()
     store.close()

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from precast.agent.state import store as store_module
+from precast.agent.state.schema import MIGRATIONS
 from precast.agent.state.spool import MAX_BODY_BYTES, Importance, Spool, SpoolLimits
 from precast.agent.state.store import LocalStore, note_received, set_aside, store_path
 from precast.base.clock import ManualClock
@@ -19,7 +20,7 @@ from precast.base.errors import ConflictError, InputError, UnavailableError
 from precast.wire.sessions import LOSS, MAX_ATTEMPTS, LossBody
 from tests.unit.agent.state.records import record
 
-FIRST_SCHEMA = store_module._MIGRATIONS
+FIRST_SCHEMA = MIGRATIONS
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -118,7 +119,7 @@ def test_store_of_an_earlier_version_is_migrated(tmp_path: Path, monkeypatch: py
         store.write_note(Note("a"))
     later = ("CREATE TABLE colour (name TEXT);\nINSERT INTO colour VALUES ('blue');\n", "DELETE FROM colour;\n")
     for count, colours in ((1, [("blue",)]), (2, [])):
-        monkeypatch.setattr(store_module, "_MIGRATIONS", (*FIRST_SCHEMA, *later[:count]))
+        monkeypatch.setattr(store_module, "MIGRATIONS", (*FIRST_SCHEMA, *later[:count]))
         with closing(opened(tmp_path, "two")) as store:
             assert store.read("SELECT name FROM colour") == colours
             assert store.read("PRAGMA user_version") == [(1 + count,)]
@@ -128,7 +129,7 @@ def test_store_of_an_earlier_version_is_migrated(tmp_path: Path, monkeypatch: py
 def test_migration_that_fails_leaves_the_store_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened(tmp_path).close()
     with monkeypatch.context() as later:
-        later.setattr(store_module, "_MIGRATIONS", (*FIRST_SCHEMA, "CREATE TABLE colour (name TEXT);\nnonsense;\n"))
+        later.setattr(store_module, "MIGRATIONS", (*FIRST_SCHEMA, "CREATE TABLE colour (name TEXT);\nnonsense;\n"))
         with pytest.raises(UnavailableError):
             opened(tmp_path)
     with closing(opened(tmp_path)) as store:

@@ -6,6 +6,8 @@ import pytest
 from precast.agent.applying.options import RunOptions
 from precast.agent.applying.plan import PlannedResource
 from precast.agent.applying.resource_memory import ResourceMemory
+from precast.agent.futures.key_states import KeyState
+from precast.agent.futures.run_values import RunValues
 from precast.base.errors import PrecastError
 from tests.unit.agent.applying.world import World, body, resource, run
 
@@ -203,10 +205,9 @@ def test_resource_with_a_missing_future_waits_and_does_not_fail() -> None:
     future = {"__ptype": "Precast::Future", "__pvalue": "db"}
     catalog = body(resource("cell", "a", value=future), resource("cell", "b", value="1", require="Cell[a]"))
     assert run(catalog).statuses() == {"Cell[a]": "waiting", "Cell[b]": "waiting"}
-    memory = ResourceMemory()
-    memory.promise("db", "9")
+    values = RunValues([KeyState("db", "db1", "fulfilled", value=b'"9"', is_standing=True)])
     text = {"__ptype": "Precast::Text", "__pvalue": ["port ", future]}
-    assert run(body(resource("cell", "a", value=text)), memory=memory).world.cells == {"a": "port 9"}
+    assert run(body(resource("cell", "a", value=text)), values=values).world.cells == {"a": "port 9"}
 
 
 @pytest.mark.parametrize("is_wrapped", [False, True])

@@ -15,7 +15,7 @@ from precast.agent.applying.options import RunOptions
 from precast.agent.applying.plan import PlannedResource, make_plan
 from precast.agent.applying.purge import add_purged
 from precast.agent.applying.resource_memory import ResourceMemory
-from precast.agent.applying.value_binder import ValueBinder
+from precast.agent.futures.run_values import RunValues
 from precast.base.clock import Clock, ManualClock
 from precast.catalog.body import DEFINED, Body, Edge, ResourceData
 from precast.resources import registry
@@ -39,8 +39,8 @@ class World:
 
 
 class WorldMachine(Machine):
-    def __init__(self, world: World, clock: Clock, memory: ResourceMemory) -> None:
-        super().__init__("", str(Path("/nowhere")), clock, memory=memory)
+    def __init__(self, world: World, clock: Clock, memory: ResourceMemory, values: RunValues) -> None:
+        super().__init__("", str(Path("/nowhere")), clock, memory=memory, values=values)
         self.world = world
 
 
@@ -246,13 +246,15 @@ def run(
     *,
     memory: ResourceMemory | None = None,
     clock: Clock | None = None,
+    values: RunValues | None = None,
     is_worth_ahead: Callable[[PlannedResource], bool] = lambda planned: True,
 ) -> RunOutcome:
     """Apply a catalog to a world of cells."""
     world = cells if isinstance(cells, World) else World(cells)
     memory = memory or ResourceMemory()
     reports: list[ResourceReport] = []
-    machine = WorldMachine(world, clock or ManualClock(), memory)
+    values = values or RunValues()
+    machine = WorldMachine(world, clock or ManualClock(), memory, values)
     with known_types():
         plan = make_plan(add_purged(catalog, machine), None, machine)
         engine = Engine(
@@ -261,7 +263,7 @@ def run(
             memory,
             options or RunOptions(),
             reports.append,
-            binder=ValueBinder(memory),
+            values=values,
             is_worth_ahead=is_worth_ahead,
         )
         is_complete = engine.run()

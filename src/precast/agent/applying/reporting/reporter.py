@@ -77,7 +77,7 @@ class Reporter:
         self._noop_reason = noop_reason
         self._describe = describe
         self._open: RunBegan | None = None
-        self._limits = limits
+        self.limits = limits
         self._reopen = reopen
         self._changed = threading.Condition()
         self._queue: deque[bytes] = deque()
@@ -90,7 +90,7 @@ class Reporter:
 
     def begin(self, store: LocalStore, db: sqlite3.Connection) -> None:
         """Mark the run's report as open. A report that an earlier run left open is reported as broken off first."""
-        close_within(store, Spool(store, self._limits), db)
+        close_within(store, Spool(store, self.limits), db)
         self._open = self._describe(store)
         db.execute(
             "INSERT INTO open_report (id, began, events) VALUES (?, ?, 0)",
@@ -101,6 +101,11 @@ class Reporter:
     def _began(self) -> RunBegan:
         assert self._open is not None, "`begin` is called first"
         return self._open
+
+    @property
+    def report(self) -> str:
+        """The id of the report, once it has begun."""
+        return self._began.report
 
     def start(self) -> None:
         """Start the thread that writes the reports."""
@@ -144,7 +149,7 @@ class Reporter:
         why: str = "",
     ) -> None:
         """Report the end of the run in the transaction that notes it. Called after `stop`."""
-        spool = Spool(store, self._limits)
+        spool = Spool(store, self.limits)
         while self._has_batch():
             spool.put_within(db, wire.EVENTS, self._pop_batch(), Importance.EVENT)
         if summary is not None and summary.is_complete:
@@ -211,7 +216,7 @@ class Reporter:
             store.close()
 
     def _write_batches(self, store: LocalStore) -> None:
-        spool = Spool(store, self._limits)
+        spool = Spool(store, self.limits)
         self._put(store, spool, wire.BEGAN, msgspec.json.encode(self._began))
         while True:
             with self._changed:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from precast.agent.applying.options import RunOptions
-from precast.agent.applying.run import RunRequest, apply
+from precast.agent.applying.run import FutureOptions, RunRequest, apply
 from precast.agent.catalog.enforcement import ORDERED, RunMode, decide_mode
 from precast.agent.catalog.released_run import begin_release, describe_run, make_reporter, note_whole_run
 from precast.agent.state.store import LocalStore
@@ -34,14 +34,18 @@ _EVENTS = {"success": "changed", "noop": "pending", "failure": "failed", "audit"
 
 
 def apply_catalog(context: TaskContext, work: AnyCatalogWork, access: CatalogAccess) -> StepOutcome:
-    """Apply a part of a catalog. It has succeeded if no resource has failed. Raises as `load_part` and `apply` do."""
+    """Apply a part of a catalog. It has succeeded if no resource has failed. Raises as `load_part` and `apply` do.
+
+    If it is not the last try, servers are not told that a promise has failed: the next try may fulfil it.
+    """
     loaded = load_part(context, work, access.versions)
     if not has_resources(loaded.part):
         return failed(f"the catalog has no resource of {loaded.selection}", is_final=True)
     report_dropped(context, loaded.part)
     mode = _decide_mode(context, work)
     run = _ReportedRun(context, loaded, loaded.request(context, access), mode)
-    request = run.request._replace(begins=lambda store: begin_release(store, loaded.pointer))
+    futures = FutureOptions(is_released=True, attempt=context.order, is_last_try=access.is_last_try)
+    request = run.request._replace(begins=lambda store: begin_release(store, loaded.pointer), futures=futures)
     options = RunOptions(is_noop=mode.is_noop, is_look_only=mode.is_look_only)
     summary = apply(request, options, lambda report: _pass_on(context, report))
     return _judge(work, mode, summary, run.report)

@@ -1,8 +1,9 @@
 """The state of one run of Ruby code: its output, its variables, and its access to the compile around it."""
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any, Protocol
+import posixpath
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Protocol
 
 from precast.lang.datatypes import Type, parse_type
 from precast.lang.issues import erb as issues
@@ -71,6 +72,11 @@ class BlockAdapter:
 
 class Execution:
     """Holds everything that changes while the code runs."""
+
+    # What only some executions have: methods of built-in classes and functions that reach the machine, and the end of the last command.
+    class_methods: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    functions: ClassVar[Mapping[str, Any]] = {}
+    child_status: Any = None
 
     def __init__(self, host: RubyHost, scope: Any, *, is_concrete: bool = False) -> None:
         self.host = host
@@ -198,6 +204,10 @@ class Execution:
         if self.steps > MAX_STEPS:
             self.count_step()
         return block.call(*args)
+
+    def shown_path(self, path: str, *, is_directory: bool) -> str:
+        """Return the path of a file of code as the code sees it, or that of its directory."""
+        return posixpath.dirname(path) if is_directory else path
 
     def read_file(self, path: str) -> str:
         """Return the text of a file. Raises InputError LANG-901 where files are not part of the inputs."""

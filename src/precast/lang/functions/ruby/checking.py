@@ -23,7 +23,22 @@ from precast.lang.ruby.syntax.parser import parse_tokens
 
 # Functions without a receiver that exist only to be refused.
 _REFUSED: Final = frozenset(
-    ("srand", "rand", "sleep", "system", "exec", "fork", "spawn", "exit", "abort", "gets", "open", "eval", "binding")
+    (
+        "srand",
+        "rand",
+        "sleep",
+        "system",
+        "exec",
+        "fork",
+        "spawn",
+        "exit",
+        "abort",
+        "gets",
+        "open",
+        "eval",
+        "binding",
+        "`",
+    )
 )
 _OF_FRAME: Final = frozenset(("block_given?", "__method__", "binding", "proc", "lambda", "self", "raise"))
 

@@ -4,7 +4,7 @@ It is tolerant: it skips a character that begins no token, since the readers nee
 """
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from precast.base.spans import Source, Span
 from precast.lang.ruby.syntax.lexer import CodeLexer
@@ -37,6 +37,8 @@ def _without_comments(text: str) -> str:
 
 
 class _FileLexer(CodeLexer):
+    has_commands = True
+
     def _operator(self, is_spaced: bool) -> None:
         """Lex an operator, or skip a character that begins none."""
         char = self.text[self.at]
@@ -44,13 +46,3 @@ class _FileLexer(CodeLexer):
             self.at += 1
             return
         super()._operator(is_spaced)
-
-    def _quoted(self, is_spaced: bool, kind: str = "string") -> None:
-        if self.text[self.at] != "`":
-            super()._quoted(is_spaced, kind)
-            return
-        start = self.at
-        pieces, end = self._string(start + 1, "`", True)
-        self.at = start
-        value: Any = pieces[0] if len(pieces) == 1 else None
-        self._add("command", value, end, is_spaced)

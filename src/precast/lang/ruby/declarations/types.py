@@ -25,7 +25,7 @@ _OTHER_CALLS: Final = frozenset((
     "desc", "doc", "feature", "validate", "require", "include", "private", "public", "protected", "attr_accessor",
     "attr_reader", "attr_writer", "apply_to_all", "apply_to_host", "apply_to_device", "raise", "fail", "warning",
     "debug", "warn", "puts", "mk_resource_methods", "alias_method", "define_method", "provide", "p", "info",
-    "newmetaparam", "ensure", "require_relative", "freeze", "binding", "private_constant", "fail_fast", "load",
+    "newmetaparam", "ensure", "require_relative", "freeze", "binding", "private_constant", "fail_fast", "load", "`",
 ))  # fmt: skip
 # A declaration beyond these limits, by recursion or nested loops, is not read to its end.
 _MAX_DEPTH: Final = 30

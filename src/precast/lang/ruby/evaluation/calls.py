@@ -288,10 +288,13 @@ def _class_named(frame: Frame, node: nodes.ClassDefinition, parent: Any) -> Ruby
     if known is not None:
         return known
     full = "::".join([*(each.name for each in frame.modules[-1:]), node.name])
-    if isinstance(holder, Constant) or (frame.execution.is_builtin(node.name) and not frame.modules):
-        if not node.is_module or not frame.execution.is_builtin(node.name):
+    if frame.execution.is_builtin(node.name) and (isinstance(holder, Constant) or not frame.modules):
+        if not node.is_module:
             raise issues.NOT_IN_SUBSET.error(construct=f"a definition inside of {node.name}")
         return Constant(node.name)
+    if isinstance(holder, Constant):
+        full = f"{holder.name}::{name}"
+        return frame.execution.constants.setdefault(full, RubyClass(full, parent, node.is_module))
     made = RubyClass(full, parent, node.is_module)
     if isinstance(parent, RubyClass):
         made.members, made.members_by_key = parent.members, parent.members_by_key
@@ -301,12 +304,16 @@ def _class_named(frame: Frame, node: nodes.ClassDefinition, parent: Any) -> Ruby
         frame.modules[-1].constants[name] = made
     else:
         frame.execution.constants[name] = made
+        if around is not None:
+            frame.execution.constants[f"{around.name}::{node.name}"] = made
     return made
 
 
 def _known_class(frame: Frame, holder: Any, name: str) -> RubyClass | None:
     if isinstance(holder, RubyClass):
         known = holder.constants.get(name)
+    elif isinstance(holder, Constant):
+        known = frame.execution.constants.get(f"{holder.name}::{name}")
     else:
         table = frame.modules[-1].constants if frame.modules else frame.execution.constants
         known = table.get(name)

@@ -93,6 +93,9 @@ class Literals(ClosureBuilder):
         place = self.scope.find(name)
         if place is not None:
             return read_local(place)
+        if name in ("__FILE__", "__dir__"):
+            path = self.source.path
+            return lambda frame: frame.execution.shown_path(path, is_directory=name == "__dir__")
         return self.with_position(node, lambda frame: call_on_self(frame, name, [], None))
 
     def _self(self, node: nodes.Self) -> Closure:
@@ -119,6 +122,8 @@ class Literals(ClosureBuilder):
             return lambda frame: _last_match(frame, name)
         if name == "!":
             return lambda frame: frame.execution.exception
+        if name in ("?", "CHILD_STATUS"):
+            return lambda frame: frame.execution.child_status
         if not name.isidentifier() or name in ("stdout", "stderr", "stdin", "PROGRAM_NAME"):
             raise issues.NOT_IN_SUBSET.error(self.source, node.span, construct=f"${name}")
         return lambda frame: frame.execution.globals.get(name)

@@ -41,6 +41,7 @@ NAMES: Final = frozenset((
     "Base64", "JSON", "YAML", "PSON", "URI", "IPAddr", "Set", "Shellwords", "SecureRandom", "Math", "ERB", "ERB::Util", "CGI", "Timeout",
     "URI::HTTP", "URI::HTTPS", "URI::Generic", "Facter", "Open3", "StringIO", "Logger", "GC", "ObjectSpace", "Marshal",
     "Net", "Net::HTTP", "Etc", "Tempfile", "FileUtils", "Pathname", "RbConfig", "Augeas", "SemanticPuppet", "SemanticPuppet::Version",
+    "Facter::Util", "Facter::Util::Resolution", "Facter::Core", "Facter::Core::Execution", "FileTest", "File::Stat", "Process::Status",
     "Gem", "Gem::Version", "Iconv", "Zlib", "Socket", "Resolv", "Thread", "Mutex", "BigDecimal", "Rational", "Complex", "Symbol",
 ))  # fmt: skip
 
@@ -70,6 +71,8 @@ def find_constant(frame: Any, name: str) -> Any:
     this = frame.this
     if isinstance(this, Constant) and is_builtin(f"{this.name}::{name}"):
         return Constant(f"{this.name}::{name}")
+    if (inside := _find_inside_builtin(frame.execution.constants, name)) is not None:
+        return inside[0]
     raise issues.NOT_IN_SUBSET.error(construct=f"the constant {name}")
 
 
@@ -88,6 +91,17 @@ def _find_own(frame: Any, name: str) -> tuple[Any] | None:
     return (table[name],) if name in table else None
 
 
+def _find_inside_builtin(table: dict[str, Any], name: str) -> tuple[Any] | None:
+    """Return a constant that the code defined inside of a built-in module, such as `Facter::Util::Disks`."""
+    parts = name.split("::")
+    for count in range(len(parts), 1, -1):
+        full = "::".join(parts[:count])
+        if full in table:
+            rest = "::".join(parts[count:])
+            return (_below((table[full],), rest),) if rest else (table[full],)
+    return None
+
+
 def _below(found: tuple[Any], rest: str) -> Any:
     value = found[0]
     for part in rest.split("::"):
@@ -102,4 +116,6 @@ def _below(found: tuple[Any], rest: str) -> Any:
 
 def knows_constant(frame: Any, name: str) -> bool:
     """Return whether a constant exists, for `defined?`."""
-    return _find_own(frame, name.partition("::")[0]) is not None or name in VALUES or is_builtin(name)
+    if _find_own(frame, name.partition("::")[0]) is not None or name in VALUES or is_builtin(name):
+        return True
+    return _find_inside_builtin(frame.execution.constants, name) is not None

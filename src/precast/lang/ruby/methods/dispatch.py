@@ -100,6 +100,8 @@ def call_method(execution: Execution, receiver: Any, name: str, args: list[Any],
         found = receiver.find_own(name) if isinstance(receiver, RubyClass) else _user_method(receiver, name)
         if found is not None:
             return found.call(execution, receiver, args, block)
+    elif kind == "Class" and name in (own := execution.class_methods.get(receiver.name, {})):
+        return own[name](execution, receiver, args, block)
     implementation = find_method(kind, receiver, name)
     if implementation is not None:
         return implementation(execution, receiver, args, block)
@@ -188,7 +190,7 @@ def call_on_self(frame: Any, name: str, args: list[Any], block: Proc | None) -> 
         return own(execution, this, args, block)
     if name in _OF_FRAME:
         return _OF_FRAME[name](frame, args, block)
-    function = GLOBALS.get(name)
+    function = execution.functions.get(name) or GLOBALS.get(name)
     return function(execution, args, block) if function is not None else _call_unknown(frame, kind, name, args, block)
 
 

@@ -164,10 +164,15 @@ def _throw(execution: Execution, args: list[Any], block: Proc | None) -> Any:
 
 
 @kernel_function(
-    "srand", "rand", "sleep", "system", "exec", "fork", "spawn", "exit", "abort", "gets", "open", "eval", "`", "test"
+    "srand", "rand", "sleep", "system", "exec", "fork", "spawn", "exit", "abort", "gets", "open", "eval", "test"
 )
 def _refuse(execution: Execution, args: list[Any], block: Proc | None) -> Any:
     raise issues.NOT_IN_SUBSET.error(construct="a function that depends on more than its inputs (rand, system, eval …)")
+
+
+@kernel_function("`")
+def _refuse_command(execution: Execution, args: list[Any], block: Proc | None) -> Any:
+    raise issues.NOT_IN_SUBSET.error(construct="commands in backquotes")
 
 
 @kernel_function("caller", "caller_locations")

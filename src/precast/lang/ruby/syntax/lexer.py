@@ -13,7 +13,7 @@ from precast.lang.ruby.syntax.tokens import END, KEYWORDS, Interpolated, Token
 
 # Tokens that end a value, so that an operator follows and no value.
 _VALUE_ENDS: Final = frozenset((
-    "number", "string", "symbol", "ivar", "global", "constant", "words", "pattern",
+    "number", "string", "symbol", "ivar", "global", "constant", "words", "pattern", "command",
     ")", "]", "}", "end", "nil", "true", "false", "self",
 ))  # fmt: skip
 # Tokens after which a statement continues on the next line.
@@ -46,6 +46,8 @@ _ESCAPES: Final = {
 
 class CodeLexer(Heredocs):
     """Lexes one piece of code, which begins at an offset of its source."""
+
+    has_commands = False  # whether a command in backquotes is a token; templates refuse it
 
     def __init__(self, source: Source, text: str, at: int) -> None:
         self.source, self.text, self.base = source, text, at
@@ -203,9 +205,9 @@ class CodeLexer(Heredocs):
     def _quoted(self, is_spaced: bool, kind: str = "string") -> None:
         quote = self.text[self.at]
         if quote == "`":
-            self.refuse_command()
+            kind = self._command_kind()
         start = self.at
-        pieces, end = self._string(self.at + 1, quote, quote == '"')
+        pieces, end = self._string(self.at + 1, quote, quote != "'")
         if (
             kind == "string"
             and self.text[end : end + 1] == ":"
@@ -228,14 +230,20 @@ class CodeLexer(Heredocs):
         opening = self.text[at]
         closing = _BRACKETS.get(opening, opening)
         if kind == "x":
-            self.refuse_command()
+            self._command_kind()
         pieces, end = self._string(at + 1, closing, kind not in "qwis", opening if closing != opening else "")
         if kind == "s":
             self._add("symbol", _plain(pieces), end, is_spaced)
         elif kind in "wWiI":
             self._add("words", (_words(pieces), kind in "iI"), end, is_spaced)
         else:
-            self._add("string", _plain(pieces), end, is_spaced)
+            self._add("command" if kind == "x" else "string", _plain(pieces), end, is_spaced)
+
+    def _command_kind(self) -> str:
+        """Return the kind of the token of a command. Raises InputError LANG-901 where commands are refused."""
+        if not self.has_commands:
+            self.refuse_command()
+        return "command"
 
     def _pattern(self, closing: str, begin: int, is_spaced: bool, opening: str = "") -> None:
         pieces, end = self._string(begin, closing, True, opening, is_pattern=True)

@@ -20,6 +20,8 @@ class Literals(Grammar):
                 return self._strings(token)
             case "symbol":
                 return self.string_or(token, "symbol")
+            case "command":
+                return nodes.Call(token.span, None, "`", (self.string_or(token, "string"),))
             case "pattern":
                 return self._pattern(token)
             case "words":

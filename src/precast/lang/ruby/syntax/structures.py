@@ -54,8 +54,6 @@ class Structures(Grammar):
                 self.at -= self.tokens[self.at] is not token
                 if token.kind in REFUSED:
                     self.refuse(token.kind)
-                if token.kind == "command":
-                    self.refuse("commands in backquotes")
                 return self.fail(f"{describe_kind(token.kind)} cannot begin an expression")
 
     def _jump(self, token: Token) -> Node:

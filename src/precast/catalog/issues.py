@@ -26,6 +26,12 @@ NOT_APPLIED = Issue(
     "no node can apply resources of type {type}: {refs}",
     "in a run they fail, and resources that require them are skipped; use another type: `precast doc type` shows what can be applied",
 )
+BRIDGED = Issue(
+    "CATALOG-006",
+    Kind.INPUT,
+    "resources of type {type} are applied by the Ruby code of their module: {refs}",
+    "nodes need a Puppet for it, and a policy that allows module code; otherwise they are not evaluated, nor what requires them",
+)
 RESERVED_REFERENCE = Issue(
     "CATALOG-005",
     Kind.INPUT,

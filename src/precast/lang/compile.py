@@ -24,6 +24,7 @@ from precast.lang.compiler.loader import translate_file
 from precast.lang.compiler.missing_facts import find_missing_facts
 from precast.lang.compiler.node_blocks import evaluate_node_block, include_assigned_classes
 from precast.lang.compiler.resources import Parameter, Resource
+from precast.lang.compiler.types.type_checks import check_types
 from precast.lang.control_flow import Break, ControlFlow, Next
 from precast.lang.entry_points import check_entry_point
 from precast.lang.inputs import ABSENT, CompilerVersion, EntryPoint, Inputs, Listing, Read
@@ -50,6 +51,8 @@ class CompileResult(msgspec.Struct, frozen=True):
     types: dict[str, ManagedType] = {}
     # Facts that modules add and the node does not have, and secrets that are open to others.
     problems: tuple[CatalogProblem, ...] = ()
+    # Resources that the type code of modules refuses. No node could apply the catalog.
+    refused: tuple[PrecastError, ...] = ()
 
 
 class CompileFailure(Exception):
@@ -97,6 +100,7 @@ def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None 
         with inputs.secrets.collecting():
             run_manifests(compilation, manifest)
             body, source_map = finish(compilation)
+            types, refused = check_types(compilation, compilation.known_types.of_modules)
     except PrecastError as error:
         problems = _describe(_find_missing_facts(compilation), compilation)
         raise CompileFailure(error, tuple(compilation.logs), problems) from None
@@ -104,9 +108,7 @@ def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None 
     problems = _describe(missing, compilation)
     if missing and compilation.settings.missing_module_facts == "error":
         raise CompileFailure(missing[0], tuple(compilation.logs), problems[1:])
-    return CompileResult(
-        body, source_map, tuple(compilation.logs), inputs.trace, compilation.known_types.of_modules, problems
-    )
+    return CompileResult(body, source_map, tuple(compilation.logs), inputs.trace, types, problems, refused)
 
 
 def _describe(missing: list[PrecastError], compilation: Compilation) -> tuple[CatalogProblem, ...]:

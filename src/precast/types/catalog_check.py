@@ -3,6 +3,7 @@
 The check needs no node. Its graph has the relationships of the agent's graph, so both find the same cycles.
 """
 
+from collections.abc import Container
 from functools import cache
 
 from precast.base.errors import PrecastError
@@ -11,6 +12,7 @@ from precast.catalog.body import Body
 from precast.catalog.problems import CatalogProblem
 from precast.catalog.source_map import SourceMap
 from precast.types import catalogue
+from precast.types.application import BRIDGED, NATIVE, NOT_THERE, how_applied
 from precast.types.ordering import Types, find_cycle, is_container
 
 # References that a text names; the others are counted.
@@ -25,14 +27,23 @@ def check_catalog(body: Body, places: SourceMap, types: Types) -> tuple[CatalogP
     if cycle := find_cycle(body, types):
         raise explain_cycle(cycle, places)
     refs_by_type: dict[str, list[str]] = {}
-    is_applied = cache(lambda type_name: type_name.lower() in body.types or catalogue.is_applied(type_name.lower()))
+    how = cache(lambda type_name: _how(type_name.lower(), types, body.types))
     for resource in body.resources:
-        if not is_applied(resource.type) and not resource.virtual and not is_container(resource):
+        if how(resource.type) != NATIVE and not resource.virtual and not is_container(resource):
             refs_by_type.setdefault(resource.type.lower(), []).append(resource.ref)
     return tuple(
-        CatalogProblem.of_error(issues.NOT_APPLIED.error(type=name, refs=_join_refs(refs)))
+        CatalogProblem.of_error(
+            (issues.BRIDGED if how(name) == BRIDGED else issues.NOT_APPLIED).error(type=name, refs=_join_refs(refs))
+        )
         for name, refs in sorted(refs_by_type.items())
     )
+
+
+def _how(name: str, types: Types, applied: Container[str]) -> str:
+    if name in applied:
+        return NATIVE
+    declared = types.get(name) or catalogue.find_any(name)
+    return NOT_THERE if declared is None else how_applied(declared)
 
 
 def explain_cycle(cycle: list[str], places: SourceMap | None) -> PrecastError:

@@ -86,10 +86,14 @@ class ManagedType(Struct, frozen=True, dict=True):
     # Default values and allowed words of attributes, as far as the declaration gives them. They are applied on the node.
     defaults: Mapping[str, object] = {}
     words: Mapping[str, tuple[str, ...]] = {}
+    # Relations that the code of a module's type computed for single resources, by title. They replace `relations`.
+    computed: Mapping[str, tuple[AutoRelation, ...]] = {}
     # True if the declaration could not be read completely: then every attribute is accepted.
     is_open: bool = False
     # False if no node can apply a resource of the type yet.
     is_applied: bool = True
+    # The language in which a module declares it; empty if Precast itself does.
+    code: Literal["", "ruby", "python"] = ""
     # The module that declares it; empty if every manifest may use it.
     module: str = ""
     # How a node applies it, if each of its resources is a setting of a file.
@@ -107,6 +111,10 @@ class ManagedType(Struct, frozen=True, dict=True):
     @functools.cached_property
     def attributes(self) -> frozenset[str]:
         return frozenset(self.properties) | frozenset(self.parameters)
+
+    def relations_of(self, title: str) -> tuple[AutoRelation, ...]:
+        """The automatic relations of the resource with a title."""
+        return self.computed.get(title, self.relations)
 
     def may_be_deferred(self, attribute: str) -> bool:
         """Whether the attribute may have a value that is known only on the node."""

@@ -56,7 +56,7 @@ def graph(body: Body, types: Types = NO_TYPES) -> Order:
     _relate(order, body, lambda ref: _resolve(ref, names, find))
     for resource in resources:
         if resource.declared is not None:
-            for relation in resource.declared.relations:
+            for relation in resource.declared.relations_of(resource.title):
                 if titles := _titles(resource, relation):
                     _follow(order, resource, relation, titles, names, find)
     return order

@@ -1,4 +1,4 @@
-"""Problems of a catalog are known when it is staged: a cycle, a type that no node can apply, a fact that a module's Ruby would add."""
+"""Problems of a catalog are known when it is staged: a cycle, a type that needs Ruby on the node, a fact that a module's Ruby would add."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ class web { notify { 'web': require => Class['db'] } }
 class db { notify { 'db': require => Class['web'] } }
 include web, db
 """
-TYPES = "augeas { 'a': } augeas { 'b': require => Augeas['a'] } notify { 'c': }\n"
+TYPES = "selmodule { 'a': } selmodule { 'b': require => Selmodule['a'] } notify { 'c': }\n"
 FACT = """
 Facter.add(:disk_layout) do
   setcode { 'raid' }
@@ -90,15 +90,15 @@ async def test_catalog_with_a_cycle_is_an_error_at_staging_and_is_not_released(s
     assert await site.status() == []
 
 
-async def test_type_that_no_node_can_apply_is_a_warning_at_staging(site: Site) -> None:
+async def test_type_that_goes_through_the_bridge_is_a_warning_at_staging(site: Site) -> None:
     assert await site.stage({"manifests/site.pp": TYPES}) == 1
     assert await site.problems.list_errors("") == []
     warnings = await site.warnings()
     assert [warning.node for warning in warnings] == ["web0", "web1", "web2"]
     (problem,) = warnings[0].problems
-    assert problem.code == "CATALOG-004"
-    assert "augeas" in problem.text
-    assert "Augeas[a], Augeas[b]" in problem.text
+    assert problem.code == "CATALOG-006"
+    assert "selmodule" in problem.text
+    assert "Selmodule[a], Selmodule[b]" in problem.text
     assert (await site.views.show("web0")).problems == [problem]
     (shown,) = (await site.preview()).problems
     assert (shown.problem, shown.count) == (problem, 3)

@@ -70,7 +70,10 @@ def test_puppetfile_is_installed_and_its_modules_compile(environment: Path) -> N
     assert [each["change"] for each in json.loads(again.stdout)] == ["unchanged"]
     compiled = precast(environment, "compile", "--environment", ".", "--node", "a.example")
     assert compiled.returncode == 0
-    assert "no node can apply resources of type gadget: Gadget[x] [CATALOG-004]" in compiled.stderr
+    assert (
+        "resources of type gadget are applied by the Ruby code of their module: Gadget[x] [CATALOG-006]"
+        in compiled.stderr
+    )
     assert compiled.stdout.splitlines()[1].split() == ["Gadget[x]", "modules/thing/manifests/init.pp:1"]
     shown = precast(environment, "doc", "type", "gadget", "--environment", ".").stdout
     assert "how much [default: 1]" in shown
@@ -84,9 +87,59 @@ def test_modules_are_listed_and_missing_dependencies_are_named(environment: Path
     assert checked.returncode == 1
     assert "thing   needs base >= 1.0.0, which is missing" in checked.stdout
     assert "the function thing::frob cannot run" in checked.stdout
+    assert "thing   gadget  bridged  -" in checked.stdout
     (environment / "modules/thing/new").write_text("x")
     changed = json.loads(precast(environment, "env", "modules", "check", "--json").stdout)
     assert {"module": "thing", "problem": "it was changed since it was installed"} in changed["problems"]
+
+
+def test_types_say_how_they_are_applied_and_what_of_their_code_does_not_run(environment: Path) -> None:
+    precast(environment, "env", "modules", "install")
+    lib = environment / "modules/thing/lib/puppet"
+    (lib / "type/gauge.rb").write_text(
+        "Puppet::Type.newtype(:gauge) do\n newparam(:name)\n newparam(:x) do\n"
+        "  validate { |value| Net::HTTP.get(value) }\n  def is_to_s(value)\n   value.frobnicate\n  end\n end\nend\n"
+    )
+    (lib / "type/other.rb").write_text("Puppet::Type.newtype(:another) { newparam(:name) }\n")
+    (lib / "provider/package").mkdir(parents=True)
+    (lib / "provider/package/brew.rb").write_text("Puppet::Type.type(:package).provide(:brew) { }\n")
+    (environment / "modules/thing/precast/types").mkdir(parents=True)
+    (environment / "modules/thing/precast/types/plug.py").write_text("")
+    types = json.loads(precast(environment, "env", "modules", "check", "--json").stdout)["types"]
+    base = "modules/thing/lib/puppet"
+    assert [(each["name"], each["how"], each["not_run"]) for each in types] == [
+        ("gadget", "bridged", []),
+        ("gauge", "bridged", [f"{base}/type/gauge.rb:4: Net::HTTP.get"]),
+        ("other", "not there", [f"{base}/type/other.rb:1: the file does not declare it"]),
+        ("plug", "native", []),
+        (
+            "package, provider brew",
+            "not there",
+            [
+                f"{base}/provider/package/brew.rb:1: Precast applies the type package itself, without providers of modules"
+            ],
+        ),
+    ]
+    listed = json.loads(precast(environment, "doc", "types", "--environment", ".", "--json").stdout)
+    applied = {each["name"]: each.get("applied") for each in listed}
+    assert (applied["gadget"], applied["file"], applied["plug"]) == ("bridged", "native", "native")
+    assert "Bridged: nodes apply it" in precast(environment, "doc", "type", "gadget", "--environment", ".").stdout
+
+
+def test_value_that_a_type_refuses_fails_the_compile_after_the_catalog(environment: Path) -> None:
+    precast(environment, "env", "modules", "install")
+    type_file = environment / "modules/thing/lib/puppet/type/gadget.rb"
+    type_file.write_text(type_file.read_text().replace("defaultto 1", "newvalues(:low)"))
+    compiled = precast(environment, "compile", "--environment", ".", "--node", "a.example")
+    assert compiled.returncode != 0
+    assert "Gadget[x]" in compiled.stdout
+    assert (
+        "error: Parameter level failed on Gadget[x]: Invalid value 3. Valid values are low. [LANG-791]"
+        in compiled.stderr
+    )
+    (root := environment.parent / "root").mkdir()
+    applied = precast(environment, "apply", "--environment", ".", "--root", str(root), "--noop")
+    assert "[LANG-791]" in applied.stderr
 
 
 def test_facts_of_modules_are_listed_with_what_replaces_them(environment: Path) -> None:

@@ -8,7 +8,7 @@ applying a single manifest loads none of them.
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from precast.cli import issues
 from precast.cli.console.files import read_bytes
@@ -17,6 +17,9 @@ from precast.lang.hiera import issues as hiera_issues
 from precast.lang.inputs import Inputs
 from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
+
+if TYPE_CHECKING:
+    from precast.lang.compiler.types.known_types import KnownTypes
 
 
 class DirectoryTree:
@@ -113,3 +116,21 @@ def read_facts(path: str) -> dict[str, Any]:
     values = facts.get("values")
     # In the output of `puppet facts`, and in a stored fact set, the facts are below `values`.
     return dict(values) if isinstance(values, dict) and "name" in facts else facts
+
+
+def settings_of(files: FileStore, constants: dict[str, str]) -> Settings:
+    """The settings of an environment on disk, for questions that no node answers."""
+    from precast.lang.compiler.environment import with_environment
+
+    inputs = Inputs(NodeAnswers(NodeData.local("localhost", {}), files, constants))
+    return with_environment(inputs, Settings())
+
+
+def known_types(files: FileStore, constants: dict[str, str]) -> "KnownTypes":
+    """The types that code of an environment on disk can use."""
+    from precast.lang.compiler.loader import Loader
+    from precast.lang.compiler.types.known_types import KnownTypes
+
+    inputs = Inputs(NodeAnswers(NodeData.local("localhost", {}), files, constants))
+    loader = Loader(inputs, settings_of(files, constants), lambda level, text: None)
+    return KnownTypes(loader, inputs)

@@ -11,18 +11,17 @@ import msgspec
 
 from precast.base.home import home_directory
 from precast.base.redaction import redact
-from precast.cli.code.local_environments import directory, open_environment
+from precast.cli.code.local_environments import directory, known_types, open_environment, settings_of
+from precast.cli.code.module_types import check_types, print_types
 from precast.cli.console.files import read_source
 from precast.cli.console.output import print_json, print_table
 from precast.cli.console.parser import declare_exits
-from precast.lang.compiler.environment import with_environment
+from precast.lang.compiler.types.known_types import KnownTypes
 from precast.lang.file_trees import FileStore
 from precast.lang.functions import library, registry
-from precast.lang.inputs import ABSENT, Inputs
+from precast.lang.inputs import ABSENT
 from precast.lang.module_metadata import FILE, Metadata, read_metadata, unmet_dependencies
-from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.ruby.declarations.puppetfile import Puppetfile, read_puppetfile
-from precast.lang.settings import Settings
 from precast.lang.syntax.tokens import KEYWORDS
 from precast.services.code.modules import issues
 from precast.services.code.modules.installation import PUPPETFILE, install_modules
@@ -93,8 +92,7 @@ def _cache() -> Path:
 def _modules(args: argparse.Namespace) -> tuple[dict[str, tuple[str, Metadata]], FileStore]:
     """Each module's path and metadata, in the order of the module path, and their files."""
     _, files, constants = open_environment(args.environment)
-    inputs = Inputs(NodeAnswers(NodeData.local("localhost", {}), files, constants))
-    roots = with_environment(inputs, Settings()).module_path
+    roots = settings_of(files, constants).module_path
     return {name: (path, _metadata(name, path, files)) for name, path in files.modules(roots).items()}, files
 
 
@@ -150,16 +148,27 @@ def _check(args: argparse.Namespace) -> int:
         (name, problem) for name, (path, _) in modules.items() for problem in _missing_functions(path, files, roots)
     ]
     problems += _differences(place, _puppetfile(place), read_lock(place))
+    types = list(check_types(modules, files, _known_types(args), partial(_read, files), partial(_find, files, roots)))
     if args.json:
         print_json(
-            {"modules": len(modules), "problems": [{"module": name, "problem": text} for name, text in problems]}
+            {
+                "modules": len(modules),
+                "problems": [{"module": name, "problem": text} for name, text in problems],
+                "types": [each.data() for each in types],
+            }
         )
     else:
+        print_types(types)
         if problems:
             print_table(["MODULE", "PROBLEM"], problems)
             print()
         print(f"{len(modules)} modules, {len(problems)} problems")
     return EXIT_PROBLEMS if problems else 0
+
+
+def _known_types(args: argparse.Namespace) -> KnownTypes:
+    _, files, constants = open_environment(args.environment)
+    return known_types(files, constants)
 
 
 def _read(files: FileStore, path: str) -> tuple[str, str] | None:

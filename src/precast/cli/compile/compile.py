@@ -54,6 +54,8 @@ def _run(args: argparse.Namespace) -> int:
     else:
         _print_summary(result, node)
     print_problems(check_catalog(result.body, result.source_map, result.types))
+    if result.refused:
+        raise result.refused[0]
     return 0
 
 

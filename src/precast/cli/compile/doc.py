@@ -4,7 +4,7 @@ import argparse
 import difflib
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from precast.cli import issues
 from precast.cli.console.output import print_json, print_table
@@ -16,7 +16,11 @@ from precast.lang.functions.modules.declaration import ModuleFunction
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.signatures import Signature
 from precast.types import catalogue
+from precast.types.application import BRIDGED, NATIVE, NOT_THERE, how_applied
 from precast.types.declaration import ManagedType
+
+if TYPE_CHECKING:
+    from precast.lang.compiler.types.known_types import KnownTypes
 
 _UNKNOWNS = {
     Unknowns.FLOW: "the value is passed on",
@@ -33,6 +37,12 @@ _FOLLOWED = {
     "programs": "the {type} of each program that {attributes} runs",
 }
 
+_APPLIED = {
+    NATIVE: "Native: nodes apply it without Ruby.",
+    BRIDGED: "Bridged: nodes apply it through a Puppet of their own, if their policy allows module code.",
+    NOT_THERE: "Not there: no node can apply it; in a run its resources fail.",
+}
+
 
 def _format_text(parts: tuple[str, ...]) -> str:
     """`svc-` with the name, as documentation writes it: `svc-<name>`."""
@@ -46,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("function", "show a function of the language; without NAME list all", _function),
         ("type", "show a managed type or a data type; without NAME list all", _type),
     ):
-        command = commands.add_parser(name, help=summary)
+        command = commands.add_parser(name, help=summary, aliases=[f"{name}s"])
         command.add_argument("name", metavar="NAME", nargs="?", help="the name of the function or type")
         command.add_argument("--json", action="store_true", help="print one JSON document")
         command.set_defaults(run=run)
@@ -119,9 +129,7 @@ def _signature(name: str, signature: Signature) -> str:
 
 def _type(args: argparse.Namespace) -> int:
     if args.name is None:
-        managed = [(name, _summary(name)) for name in sorted([*catalogue.names(), *catalogue.module_names()])]
-        _print_list([*managed, *((name, text.summary) for name, text in DOCUMENTATION.items())], args.json)
-        return 0
+        return _list_types(args)
     declared = _find_module_type(args) or catalogue.find_any(args.name.lower())
     if declared is None:
         return _data_type(args)
@@ -132,22 +140,52 @@ def _type(args: argparse.Namespace) -> int:
     return 0
 
 
-def _find_module_type(args: argparse.Namespace) -> ManagedType | None:
-    """The type, if a module of the environment declares it."""
-    if args.environment is None:
-        return None
-    from precast.cli.code.local_environments import open_environment
-    from precast.lang.compiler.environment import with_environment
-    from precast.lang.compiler.loader import Loader
-    from precast.lang.compiler.types.known_types import KnownTypes
-    from precast.lang.inputs import Inputs
-    from precast.lang.node_answers import NodeAnswers, NodeData
-    from precast.lang.settings import Settings
+def _list_types(args: argparse.Namespace) -> int:
+    """List managed types with how they are applied, those of the environment's modules too, then data types."""
+    known = {name: _known(name) for name in (*catalogue.names(), *catalogue.module_names())}
+    known.update(_types_of_modules(args))
+    rows = [(name, how_applied(known[name]), known[name].summary) for name in sorted(known)]
+    data_types = [(name, text.summary) for name, text in DOCUMENTATION.items()]
+    if args.json:
+        print_json(
+            [
+                *({"name": name, "applied": how, "summary": summary} for name, how, summary in rows),
+                *({"name": name, "summary": summary} for name, summary in data_types),
+            ]
+        )
+        return 0
+    print_table(["NAME", "APPLIED", "SUMMARY"], [*rows, *((name, None, summary) for name, summary in data_types)])
+    return 0
+
+
+def _types_of_modules(args: argparse.Namespace) -> dict[str, ManagedType]:
+    """All types that modules of the environment declare."""
+    finder = _finder(args)
+    if finder is None:
+        return {}
+    from precast.cli.code.local_environments import open_environment, settings_of
+    from precast.cli.code.type_files import type_files
 
     _, files, constants = open_environment(args.environment)
-    inputs = Inputs(NodeAnswers(NodeData.local("localhost", {}), files, constants))
-    loader = Loader(inputs, with_environment(inputs, Settings()), lambda level, text: None)
-    return KnownTypes(loader, inputs).find(args.name.lower())
+    modules = files.modules(settings_of(files, constants).module_path)
+    names = {each.type_name for path in modules.values() for each in type_files(files, path)}
+    return {name: declared for name in names if (declared := finder.find(name)) is not None}
+
+
+def _find_module_type(args: argparse.Namespace) -> ManagedType | None:
+    """The type, if a module of the environment declares it."""
+    finder = _finder(args)
+    return None if finder is None else finder.find(args.name.lower())
+
+
+def _finder(args: argparse.Namespace) -> "KnownTypes | None":
+    """The types of the environment's modules; None without an environment."""
+    if args.environment is None:
+        return None
+    from precast.cli.code.local_environments import known_types, open_environment
+
+    _, files, constants = open_environment(args.environment)
+    return known_types(files, constants)
 
 
 def _data_type(args: argparse.Namespace) -> int:
@@ -196,18 +234,10 @@ def _type_data(declared: ManagedType) -> dict[str, Any]:
         "defaults": dict(declared.defaults),
         "values": {name: list(words) for name, words in declared.words.items()},
         "takes_others": declared.is_open,
-        "is_applied": _is_applied(declared),
+        "is_applied": how_applied(declared) == NATIVE,
+        "applied": how_applied(declared),
         "file": declared.config_file.path if declared.config_file else None,
     }
-
-
-def _is_applied(declared: ManagedType) -> bool:
-    return declared.config_file is not None or catalogue.is_applied(declared.name)
-
-
-def _summary(name: str) -> str:
-    summary = _known(name).summary
-    return summary if catalogue.is_applied(name) else f"{summary.removesuffix('.')} (no node can apply it yet)."
 
 
 def _print_type(declared: ManagedType) -> None:
@@ -216,14 +246,10 @@ def _print_type(declared: ManagedType) -> None:
     for kind, attributes in (("property", declared.properties), ("parameter", declared.parameters)):
         rows += [(f"  {name}", kind, _annotate(declared, name, text)) for name, text in attributes.items()]
     print_table(("  ATTRIBUTE", "KIND", "WHAT"), rows)
-    is_applied = _is_applied(declared)
-    if declared.relations or declared.module or declared.config_file or not is_applied:
-        print()
+    print(f"\n  {_APPLIED[how_applied(declared)]}")
     if declared.config_file:
         path = declared.config_file.path or "the file that path names"
         print(f"  Each resource is a setting in {path}.")
-    if not is_applied:
-        print("  No node can apply it yet: in a run its resources fail.")
     if declared.module:
         print(f"  Manifests can use it if the module {declared.module} is on the module path.")
     for relation in declared.relations:

@@ -64,6 +64,8 @@ def compile_here(args: argparse.Namespace, certname: str) -> CompiledCatalog:
         raise failure.error from None
     print_logs(result.logs, inputs)
     print_problems(result.problems)
+    if result.refused:
+        raise result.refused[0]
     compiled = CompiledCatalog(result.body, result.body.digest(), result.source_map, result.types)
     if not result.logs and not result.problems:
         _write_cache(path, result.trace, compiled)

@@ -487,6 +487,12 @@ TEMPLATE_PARAMETER_UNKNOWN = Issue(
     "the template has no parameter named '{name}'{guess}",
     "declare it at the top of the template: <%- | $name | -%>",
 )
+REFUSED_BY_TYPE = Issue(
+    "LANG-791",
+    Kind.INPUT,
+    "{what}: {reason}",
+    "the type {type} itself refuses it, as it would on the node: `precast doc type {type}` shows its values",
+)
 SECRET_IN_NAME = Issue(
     "LANG-790",
     Kind.INPUT,

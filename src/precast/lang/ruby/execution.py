@@ -84,7 +84,7 @@ class Execution:
         self.is_concrete = is_concrete  # whether all values are known, as they are in functions
         self.out: list[Any] = []
         self.ivars: dict[str, Any] = {}
-        self.globals: dict[str, Any] = {}
+        self.globals: dict[str, Any] = {"LOAD_PATH": []}
         self.constants: dict[str, Any] = {}
         self.methods: dict[str, Any] = {}  # those that the code defines outside of classes
         self.match: Any = None  # of the last regular expression

@@ -34,6 +34,8 @@ class Proc:
 class RubyClass:
     """A class or module that the code defines. Its parent may be a built-in one, of which only its name is known."""
 
+    kind_name = ""  # of a class with methods of its own, such as a type
+
     def __init__(self, name: str, parent: "RubyClass | Constant | None" = None, is_module: bool = False) -> None:
         self.name = name
         self.parent = parent
@@ -88,6 +90,7 @@ class RubyClass:
 class RubyObject:
     """An object of a class that the code defines, or an exception."""
 
+    kind_name = ""  # of an object with methods of its own, such as a resource
     __slots__ = ("ivars", "kind")
 
     def __init__(self, kind: RubyClass | Constant) -> None:

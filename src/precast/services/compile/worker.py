@@ -126,6 +126,8 @@ class Worker:
             return _failed(inputs, failure.error, failure.logs, failure.problems)
         try:
             problems = check_catalog(result.body, result.source_map, result.types)
+            if result.refused:
+                raise result.refused[0]
         except PrecastError as error:
             return _failed(inputs, error, result.logs, result.problems)
         return Compiled(

@@ -129,7 +129,7 @@ class KnownTypes:
         """A type that a module declares only in Python: the node that runs it knows its attributes, so all are accepted here."""
         if self._loader.module_file(f"precast/types/{name}.py") is None:
             return None
-        return ManagedType(name, "A type that a module declares in Python.", {}, {}, is_open=True)
+        return ManagedType(name, "A type that a module declares in Python.", {}, {}, is_open=True, code="python")
 
 
 def _has_name(declared: ManagedType | None) -> bool:

@@ -31,7 +31,7 @@ def type_in(path: str, name: str, loader: Loader, inputs: Inputs) -> ManagedType
 
     def read(library: "_Library") -> ManagedType | None:
         try:
-            return read_type(name, file, library.file)
+            return msgspec.structs.replace(read_type(name, file, library.file), code="ruby")
         except NotThisType:
             return None
 

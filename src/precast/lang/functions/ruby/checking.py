@@ -66,7 +66,7 @@ ReadFile = Callable[[str], tuple[str, str] | None]
 FindFile = Callable[[str], str | None]
 
 
-class _CheckHost:
+class CheckHost:
     """The compile of a check: it has the files of modules, and nothing else that code could use while it is loaded."""
 
     has_unknowns = False
@@ -75,6 +75,15 @@ class _CheckHost:
     def __init__(self, read: ReadFile, find: FindFile) -> None:
         self.text, self.module_file = read, find
         self.inputs = self.loader = self
+
+    def shown_path(self, path: str) -> str:
+        return path if path.startswith("/") else f"/{path}"
+
+    def environment_path(self, path: str) -> str:
+        return path if self.text(path) is not None else path.removeprefix("/")
+
+    def log(self, level: str, message: Any) -> None:
+        """Do nothing: the check reports what cannot run, not what code says while it is loaded."""
 
     def __getattr__(self, name: str) -> Any:
         raise function_issues.IMPURE.error(name=f"a file that uses the compile ({name}) while it is loaded")
@@ -91,9 +100,9 @@ def check_function(
     if not ignores_ours and native_for(file) is not None:
         return FunctionStatus(file.name, file.path, "twin")
     try:
-        ran = run_file(_CheckHost(read, find), read_code(file.path, file.digest, file.text), None)
+        ran = run_file(CheckHost(read, find), read_code(file.path, file.digest, file.text), None)
     except PrecastError as error:
-        return FunctionStatus(file.name, file.path, "no", (_finding(file.path, error),))
+        return FunctionStatus(file.name, file.path, "no", (finding(file.path, error),))
     if file.name not in {name.lower() for name in ran.functions}:
         return FunctionStatus(file.name, file.path, "no", (Finding(file.path, 1, "the file does not define it"),))
     sources = (Source(file.path, file.text), *ran.execution.required.values())
@@ -101,16 +110,20 @@ def check_function(
     return FunctionStatus(file.name, file.path, "no" if findings else "ruby", findings)
 
 
-def _finding(path: str, error: PrecastError) -> Finding:
+def finding(path: str, error: PrecastError) -> Finding:
     if error.source is None or error.span is None:
         return Finding(path, 1, error.message)
     return Finding(error.source.path, error.source.position(error.span.start).line, error.message)
 
 
-def find_unknown(*sources: Source) -> Iterator[Finding]:
-    """Yield each constant, method and function in these files that neither they nor the subset have. Raises for syntax errors."""
-    located = [(source, node) for source in sources for node in _walk(parse_tokens(source, lex_file(source)[:-1]))]
-    everything = [node for _, node in located]
+def find_unknown(*sources: Source, skips: Callable[[nodes.Node], bool] = lambda node: False) -> Iterator[Finding]:
+    """Yield each constant, method and function in these files that neither they nor the subset have, but for code that does not run here.
+
+    Raises for syntax errors.
+    """
+    trees = [(source, parse_tokens(source, lex_file(source)[:-1])) for source in sources]
+    located = [(source, node) for source, tree in trees for node in _walk(tree, skips)]
+    everything = [node for _, tree in trees for node in _walk(tree, lambda node: False)]
     own_names = {node.name for node in everything if isinstance(node, nodes.MethodDefinition)} | _attributes(everything)
     own_constants = set(_own_constants(everything))
     known_methods = {name for table in METHODS.values() for name in table} | own_names
@@ -156,24 +169,37 @@ def _own_constants(everything: list[nodes.Node]) -> Iterator[str]:
 
 def _attributes(everything: list[nodes.Node]) -> set[str]:
     """Return the names that `attr_reader`, `Struct.new`, `alias_method` and the like define."""
-    makers = ("attr_reader", "attr_accessor", "attr_writer", "alias_method", "define_method", "new")
-    return {
-        str(getattr(arg.value, "name", arg.value))
+    makers = (
+        "attr_reader",
+        "attr_accessor",
+        "attr_writer",
+        "alias_method",
+        "define_method",
+        "new",
+        "newparam",
+        "newproperty",
+    )
+    names = {
+        (node.name, str(getattr(arg.value, "name", arg.value)))
         for node in everything
         if isinstance(node, nodes.Call) and node.name in makers
         for arg in node.args
         if isinstance(arg, nodes.Literal)
     }
+    # An attribute that is a Boolean has a method with `?`.
+    return {name for _, name in names} | {f"{name}?" for maker, name in names if maker.startswith("newp")}
 
 
-def _walk(value: Any) -> Iterator[nodes.Node]:
-    """Yield every node of a tree."""
+def _walk(value: Any, skips: Callable[[nodes.Node], bool]) -> Iterator[nodes.Node]:
+    """Yield every node of a tree but those that are skipped, with all in them."""
     if isinstance(value, nodes.Node):
+        if skips(value):
+            return
         yield value
     if isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:
             if field != "span":
-                yield from _walk(getattr(value, field))
+                yield from _walk(getattr(value, field), skips)
     elif isinstance(value, tuple):
         for item in value:
-            yield from _walk(item)
+            yield from _walk(item, skips)

@@ -42,6 +42,8 @@ class CompileExecution(Execution):
         name = name if name.endswith(".rb") else f"{name}.rb"
         if is_relative:
             path: str | None = posixpath.normpath(posixpath.join(posixpath.dirname(self.path), name))
+        elif name.startswith("/"):
+            path = self._inner(name)
         else:
             path = self.host.loader.module_file(f"lib/{name}")  # type: ignore[attr-defined]
         if path is None or path in self.required:
@@ -56,6 +58,10 @@ class CompileExecution(Execution):
         finally:
             self.path = before
         return True
+
+    def shown_path(self, path: str, *, is_directory: bool) -> str:
+        """Return the path of a file as code sees it: below the place of the environment."""
+        return str(self.host.shown_path(super().shown_path(path, is_directory=is_directory)))  # type: ignore[attr-defined]
 
     def run_code(self, path: str, digest: str, text: str) -> None:
         """Run a file at its top level."""

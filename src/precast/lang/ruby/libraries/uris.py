@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, unquote_plus
 
 from precast.lang.ruby.errors import raised
 from precast.lang.ruby.execution import Execution
-from precast.lang.ruby.methods.dispatch import method, of_class, plain_text, to_str
+from precast.lang.ruby.methods.dispatch import kernel_function, method, of_class, plain_text, to_str
 from precast.lang.ruby.objects import Constant, Proc
 from precast.lang.ruby.values import Instance, Symbol
 
@@ -71,6 +71,11 @@ def parse_uri(text: str) -> RubyURI:
 
 @of_class("URI", "parse")
 def _parse(execution: Execution, this: Constant, args: Args, block: Proc | None) -> RubyURI:
+    return args[0] if isinstance(args[0], RubyURI) else parse_uri(to_str(args[0]))
+
+
+@kernel_function("URI")
+def _parse_given(execution: Execution, args: Args, block: Proc | None) -> RubyURI:
     return args[0] if isinstance(args[0], RubyURI) else parse_uri(to_str(args[0]))
 
 

@@ -7,10 +7,12 @@ from precast.lang.ruby.errors import ALIASES, PARENTS
 from precast.lang.ruby.methods.dispatch import METHODS
 from precast.lang.ruby.objects import Constant, RubyClass
 from precast.lang.ruby.values import CLASSES
+from precast.lang.settings import PUPPET_VERSION
 
 # Constants with a value of their own.
 VALUES: Final[dict[str, Any]] = {
     "RUBY_VERSION": "3.1.2",
+    "Puppet::PUPPETVERSION": PUPPET_VERSION,
     "RUBY_PLATFORM": "x86_64-linux-gnu",
     "RUBY_ENGINE": "ruby",
     "Float::INFINITY": float("inf"),
@@ -41,6 +43,10 @@ NAMES: Final = frozenset((
     "Base64", "JSON", "YAML", "PSON", "URI", "IPAddr", "Set", "Shellwords", "SecureRandom", "Math", "ERB", "ERB::Util", "CGI", "Timeout",
     "URI::HTTP", "URI::HTTPS", "URI::Generic", "Facter", "Open3", "StringIO", "Logger", "GC", "ObjectSpace", "Marshal",
     "Net", "Net::HTTP", "Etc", "Tempfile", "FileUtils", "Pathname", "RbConfig", "Augeas", "SemanticPuppet", "SemanticPuppet::Version",
+    "Puppet::Parameter", "Puppet::Parameter::Boolean", "Puppet::Parameter::Path", "Puppet::Parameter::PackageOptions",
+    "Puppet::Property", "Puppet::Property::Boolean", "Puppet::Property::Ensure", "Puppet::Property::List",
+    "Puppet::Property::OrderedList", "Puppet::Property::KeyValue", "Puppet::ResourceApi", "Puppet::Provider",
+    "Puppet::Type::File", "Puppet::Type::File::Owner", "Puppet::Type::File::Group", "Puppet::Type::File::Mode",
     "Facter::Util", "Facter::Util::Resolution", "Facter::Core", "Facter::Core::Execution", "FileTest", "File::Stat", "Process::Status",
     "Gem", "Gem::Version", "Iconv", "Zlib", "Socket", "Resolv", "Thread", "Mutex", "BigDecimal", "Rational", "Complex", "Symbol",
 ))  # fmt: skip

@@ -37,7 +37,16 @@ _CONTAINERS = (list, dict)
 _ALWAYS_KNOWN = frozenset((str, int, float, bool, type(None), Symbol, Range, Pattern))
 _TAKES_UNKNOWNS = frozenset(("push", "<<", "[]=", "=="))
 _method_cache: dict[tuple[str, str], Method] = {}
-_PARENTS = {"Integer": "Numeric", "Float": "Numeric"}
+_PARENTS = {
+    "Integer": "Numeric",
+    "Float": "Numeric",
+    "Type class": "Class of code",
+    "Parameter class": "Class of code",
+}
+# Kinds whose objects may have methods of the code, which come before the built-in ones.
+_WITH_OWN_METHODS = frozenset((
+    "Object", "Class of code", "Exception", "Type class", "Parameter class", "Type object", "Attribute object",
+))  # fmt: skip
 # Methods of arrays and hashes that do not inspect the items, so that an unknown item may stay unknown.
 _KEEPS_UNKNOWNS = frozenset((
     "each", "map", "collect", "each_with_index", "each_pair", "each_slice", "each_key", "each_value", "flat_map",
@@ -141,7 +150,7 @@ def find_method(kind: str, receiver: Any, name: str) -> Method | None:
         or METHODS.get(_PARENTS.get(kind, ""), {}).get(name)
         or METHODS["Object"].get(name)
     )
-    if implementation is not None and kind not in ("Object", "Class of code", "Exception"):
+    if implementation is not None and kind not in _WITH_OWN_METHODS:
         _method_cache[kind, name] = implementation
     return implementation
 
@@ -184,6 +193,8 @@ def call_on_self(frame: Any, name: str, args: list[Any], block: Proc | None) -> 
         return frame.home.block is not None
     kind = kind_of(this)
     own = METHODS.get(f"{this.name}." if isinstance(this, Constant) else kind, {}).get(name)
+    if own is None and kind in _PARENTS:
+        own = METHODS.get(_PARENTS[kind], {}).get(name)
     if own is not None:
         if not execution.is_concrete:
             this, args = _with_known(execution, this, name, args)
@@ -268,13 +279,21 @@ def responds_to(execution: Execution, this: Any, name: str) -> bool:
 
 def kind_of(value: Any) -> str:
     if isinstance(value, RubyClass):
-        return "Class of code"
+        return value.kind_name or _kind_of_class(value)
     if isinstance(value, Instance):
         return value.kind_name
     if isinstance(value, RubyObject) and not isinstance(value, RubyError) and isinstance(value.kind, RubyClass):
+        if value.kind_name:
+            return value.kind_name
         return "Struct" if value.kind.members else _kind_of_root(value.kind)
     kind = _KIND_OF.get(type(value))
     return kind or next((kind for python, kind in _KINDS if isinstance(value, python)), "Object")
+
+
+def _kind_of_class(value: RubyClass) -> str:
+    root = value.root()
+    is_attribute = root is not None and root.name.startswith(("Puppet::Parameter", "Puppet::Property"))
+    return "Parameter class" if is_attribute else "Class of code"
 
 
 def _kind_of_root(kind: RubyClass) -> str:

@@ -7,7 +7,7 @@ MODULES = (
     "objects", "numbers", "strings", "string_patterns", "string_bytes", "symbols", "enumerable", "enumerable_groups",
     "arrays", "array_changes", "hashes", "scope", "kernel", "classes", "user_classes", "matches",
 )  # fmt: skip
-LIBRARIES = ("serialization", "digests", "addresses", "uris", "sets", "words")
+LIBRARIES = ("serialization", "digests", "addresses", "uris", "sets", "words", "versions", "pathnames")
 
 
 def load() -> None:

@@ -294,7 +294,8 @@ def _class_named(frame: Frame, node: nodes.ClassDefinition, parent: Any) -> Ruby
         return Constant(node.name)
     if isinstance(holder, Constant):
         full = f"{holder.name}::{name}"
-        return frame.execution.constants.setdefault(full, RubyClass(full, parent, node.is_module))
+        inside = frame.execution.constants[full] = RubyClass(full, parent, node.is_module)
+        return inside
     made = RubyClass(full, parent, node.is_module)
     if isinstance(parent, RubyClass):
         made.members, made.members_by_key = parent.members, parent.members_by_key

@@ -25,6 +25,7 @@ EXPRESSIONS = [
 MANIFESTS = [
     HERE / "manifests.jsonl",
     HERE / "causes.jsonl",
+    HERE / "causes_variants.jsonl",
     HERE / "catalogs.jsonl",
     HERE / "compiler.jsonl",
     HERE / "random_catalogs.jsonl",

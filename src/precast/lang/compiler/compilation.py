@@ -4,6 +4,7 @@ It holds the inputs, the log, the loader, the catalog under construction and the
 compile in a warm process reads and logs exactly what one in a fresh process does.
 """
 
+import posixpath
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -345,7 +346,7 @@ class Compilation:
 
     def environment_path(self, path: str) -> str | None:
         """An absolute path as the inputs name it; None if it is outside the environment and its module paths."""
-        base = self._directory()
+        path, base = posixpath.normpath(path), self._directory()
         if base and path.startswith(f"{base}/"):
             return path[len(base) + 1 :]
         inside = any(path.startswith(f"{root}/") for root in self.settings.module_path if root.startswith("/"))

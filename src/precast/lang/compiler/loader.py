@@ -19,6 +19,7 @@ from precast.lang.settings import Settings
 from precast.lang.syntax import ast
 from precast.lang.syntax.checker import check, namespace_of
 from precast.lang.syntax.parser import parse
+from precast.types import catalogue
 
 DefinitionT = TypeVar("DefinitionT")
 
@@ -63,6 +64,8 @@ class Loader:
         """Add the definitions of a unit and log its warnings. Raises if a definition exists already."""
         self._warn(unit)
         self.programs[unit.source.path] = unit.program
+        for declared in (*unit.classes.values(), *unit.defines.values()):
+            self._check_metaparameters(declared)
         for name, definition in unit.classes.items():
             self._add_class(name, definition)
         for name, definition in unit.defines.items():
@@ -95,6 +98,21 @@ class Loader:
                 raise finding
             if self._settings.strict == "warning":
                 self._log("warning", finding.message)
+
+    def _check_metaparameters(self, definition: Definition) -> None:
+        """Warn of a parameter with the name of a metaparameter, whose value the contents inherit. Raises LANG-792 if it has no default."""
+        for parameter in definition.parameters:
+            if parameter.name not in catalogue.METAPARAMETERS:
+                continue
+            if parameter.default is None:
+                raise issues.METAPARAMETER_AS_PARAMETER.error(
+                    definition.source, definition.span, name=parameter.name, definition=definition.name
+                )
+            self._log(
+                "warning",
+                f"{parameter.name} is a metaparam; this value will inherit to all contained resources in the "
+                f"{definition.name} definition",
+            )
 
     def _add_class(self, name: str, definition: Definition) -> None:
         earlier = self.classes.get(name)

@@ -493,6 +493,12 @@ REFUSED_BY_TYPE = Issue(
     "{what}: {reason}",
     "the type {type} itself refuses it, as it would on the node: `precast doc type {type}` shows its values",
 )
+METAPARAMETER_AS_PARAMETER = Issue(
+    "LANG-792",
+    Kind.INPUT,
+    "{name} is a metaparameter; please choose another parameter name in the {definition} definition",
+    "every resource has it already: rename the parameter, or give it a default, which its contents then inherit",
+)
 SECRET_IN_NAME = Issue(
     "LANG-790",
     Kind.INPUT,

@@ -29,6 +29,8 @@ def _each(execution: Execution, this: list[Any], args: Args, block: Proc | None)
 @method("Array", "with_index")
 def _with_index(execution: Execution, this: list[Any], args: Args, block: Proc | None) -> list[Any]:
     start = int(args[0]) if args else 0
+    if block is None:
+        return [[item, at] for at, item in enumerate(this, start)]
     return [execution.yield_to(block, item, at) for at, item in enumerate(this, start)]
 
 

@@ -22,6 +22,7 @@ class HttpFiles:
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}
         self.asked: list[str] = []
+        self.headers: list[dict[str, str]] = []  # of each request
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -33,6 +34,7 @@ class HttpFiles:
 
             def _answer(self, *, is_head: bool) -> None:
                 outer.asked.append(f"{self.command} {self.path}")
+                outer.headers.append(dict(self.headers))
                 page = outer.pages.get(self.path, Page(b"", 404, head=404))
                 self.send_response(page.head if is_head else page.status)
                 for name, value in page.headers.items():

@@ -38,3 +38,27 @@ NO_KERNEL_PARAMETER = Issue(
     "the kernel has no parameter {name}",
     "check its name, and that the module which provides it is loaded: sysctl -a",
 )
+UNKNOWN_ARCHIVE = Issue(
+    "RESOURCE-236",
+    Kind.INPUT,
+    "the name {path} does not tell what kind of archive it is",
+    "give the command: extract_command => 'tar xf %s'",
+)
+WRONG_DOWNLOAD = Issue(
+    "RESOURCE-237",
+    Kind.INPUT,
+    "what was downloaded for {path} has the checksum {found}, not {wanted}",
+    "check the source, and correct checksum if the file has changed on purpose",
+)
+NO_ARCHIVE = Issue(
+    "RESOURCE-238",
+    Kind.NOT_FOUND,
+    "{source} does not exist",
+    "check the path, or create it in a resource that this one requires",
+)
+BAD_REPOSITORY_FILE = Issue(
+    "RESOURCE-239",
+    Kind.INPUT,
+    "{path}:{line}: this is neither a section nor a value nor a comment of a repository file",
+    "correct the line, or remove the file",
+)

@@ -10,6 +10,7 @@ from precast.types import catalogue
 # Type: module and class.
 _HANDLERS: dict[str, tuple[str, str]] = {
     "anchor": ("precast.resources.organisation", "OrganisingHandler"),
+    "archive": ("precast.resources.archive.handler", "Archive"),
     "augeas": ("precast.resources.augeas.handler", "Augeas"),
     "concat_file": ("precast.resources.concat_file", "ConcatFile"),
     "concat_fragment": ("precast.resources.concat_fragment", "ConcatFragment"),
@@ -36,6 +37,7 @@ _HANDLERS: dict[str, tuple[str, str]] = {
     "sysctl_runtime": ("precast.resources.sysctl_runtime", "SysctlRuntime"),
     "tidy": ("precast.resources.tidy", "Tidy"),
     "user": ("precast.resources.user", "User"),
+    "yumrepo": ("precast.resources.yumrepo.handler", "Yumrepo"),
 }
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from precast.types import accounts, files, module_types, organisation, software, system
+from precast.types import accounts, files, module_types, organisation, software, system, yum
 from precast.types.declaration import ManagedType
 
 METAPARAMETERS: Final = {
@@ -36,6 +36,7 @@ _TYPES: Final[dict[str, ManagedType]] = {
         software.CRON,
         software.NOTIFY,
         system.HOST,
+        yum.YUMREPO,
         system.MAILALIAS,
         system.AUGEAS,
         system.SELBOOLEAN,

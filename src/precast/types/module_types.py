@@ -153,4 +153,47 @@ SYSCTL_RUNTIME = ManagedType(
     module="sysctl",
 )
 
-TYPES = (ANCHOR, FILE_LINE, CONCAT_FILE, CONCAT_FRAGMENT, INI_SETTING, INI_SUBSETTING, SYSCTL, SYSCTL_RUNTIME)
+ARCHIVE = ManagedType(
+    "archive",
+    "A file from elsewhere, and what is extracted from it.",
+    properties={"ensure": _ENSURE, "creates": "what exists once it is extracted"},
+    parameters={
+        "path": "absolute path of the archive; the title if not given",
+        "filename": "its name, without the directory",
+        "source": "where it comes from: http, https, puppet, file, or a path",
+        "url": "another name of source",
+        "extract": "whether it is extracted",
+        "extract_path": "directory that it is extracted into",
+        "target": "another name of extract_path",
+        "extract_command": "the command that extracts it; %s is its path",
+        "extract_flags": "flags of the program that extracts it, or a hash of them by program",
+        "cleanup": "remove it once it is extracted",
+        "temp_dir": "directory for the download",
+        "checksum": "its digits; false: not verified",
+        "checksum_type": "none, md5, sha1, sha2, sha256, sha384 or sha512",
+        "checksum_url": "where its checksum can be read",
+        "checksum_verify": "whether a download is verified",
+        "digest_string": "another name of checksum",
+        "digest_type": "another name of checksum_type",
+        "digest_url": "another name of checksum_url",
+        "username": "account for the download",
+        "password": "its password",
+        "cookie": "a cookie for the download",
+        "proxy_server": "proxy for the download",
+        "proxy_type": "none, http or https",
+        "allow_insecure": "accept any certificate",
+        "user": "user that extracts it",
+        "group": "group that extracts it",
+        "download_options": "options of a program that downloads: not applied by Precast itself",
+        "provider": "which implementation to use",
+    },
+    namevars=("path",),
+    relations=(
+        AutoRelation("file", ("path",), "parents"),
+        AutoRelation("file", ("extract_path",), "path"),
+        AutoRelation("exec", (), titles=("install_aws_cli",)),
+    ),
+    module="archive",
+)
+
+TYPES = (ARCHIVE, ANCHOR, FILE_LINE, CONCAT_FILE, CONCAT_FRAGMENT, INI_SETTING, INI_SUBSETTING, SYSCTL, SYSCTL_RUNTIME)

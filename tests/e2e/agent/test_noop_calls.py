@@ -64,6 +64,8 @@ CASES: list[tuple[str, str, Parameters, bool | None]] = [
     ("Filebucket", "main", {}, False),
     ("Anchor", "here", {}, False),
     ("Augeas", "tree", {"context": "/files/etc/hosts", "changes": "set 1/ipaddr 192.0.2.8"}, True),
+    ("Archive", "/srv/new.tar", {"source": "/etc/hostname", "extract": True, "extract_path": "/srv"}, True),
+    ("Yumrepo", "new", {"baseurl": "https://example.com/repo"}, True),
     ("Mailalias", "someone", {"recipient": "root"}, True),
     ("Sysctl", "vm.new", {"val": "1"}, True),
     ("Sysctl_runtime", "kernel.domainname", {"val": "example.org"}, True),

@@ -1,6 +1,6 @@
 """Pins the files that a catalog takes from the environment by the digests of their current content.
 
-These are the sources of its file resources, and the plug-ins of all modules: a node must have the facts, types and functions that
+These are the sources of its files and archives, and the plug-ins of all modules: a node must have the facts, types and functions that
 its code depends on before it applies anything.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from precast.lang.compiler.compilation import Compilation
 
 _SCHEME = "puppet:///modules/"
-_TYPES_WITH_SOURCE = ("file", "concat_fragment")
+_TYPES_WITH_SOURCE = ("file", "concat_fragment", "archive")
 
 
 def pinned_content(compilation: "Compilation", resources: Sequence[Resource]) -> dict[str, str]:

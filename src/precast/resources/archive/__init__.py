@@ -1,0 +1,1 @@
+"""archive: a file from elsewhere, extracted. `download` fetches it, `extraction` makes the command, `handler` decides."""

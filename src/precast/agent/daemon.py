@@ -29,6 +29,7 @@ from precast.agent.chores.orders import OrderChore
 from precast.agent.chores.schedule import node_name
 from precast.agent.connection.session import Session
 from precast.agent.connection.supervisor import ConnectionSupervisor
+from precast.agent.futures.subscriptions import Subscriptions
 from precast.agent.identity.credentials import Credentials
 from precast.agent.identity.machine import read_machine
 from precast.agent.notify import Notifier
@@ -111,7 +112,11 @@ class Daemon:
         self._spool = Spool(store, _spool_limits(settings))
         orders = OrderRegistry(store, self._spool)
         horizon_s = settings.ack_horizon.total_seconds()
-        self._session = Session(store, self._spool, orders, self, _new_id, read_machine(options.root), horizon_s)
+        subscriptions = Subscriptions(store, lambda: self._apply.wake())
+        machine = read_machine(options.root)
+        self._session = Session(
+            store, self._spool, orders, self, _new_id, machine, horizon_s, subscriptions=subscriptions
+        )
         children = ChildProcesses(options.program, options.options, options.environment)
         credentials = Credentials(options.root)
         self._facts = FactsChore(children, store, orders.find(CollectOrders), settings, self._session.has_records.set)

@@ -27,6 +27,7 @@ GROUPS: dict[str, tuple[str, str]] = {
         "precast.cli.agent.resource",
         "show the resources of this machine as Puppet code, or apply one resource",
     ),
+    "value": ("precast.cli.agent.value", "values that other nodes have promised, for any program on this machine"),
     "eval": ("precast.cli.compile.eval", "evaluate Puppet code and print its value"),
     "facts": ("precast.cli.facts.facts", "the facts of this machine or of nodes"),
     "lookup": ("precast.cli.compile.lookup", "look up a key in Hiera, and explain its value"),

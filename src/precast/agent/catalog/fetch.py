@@ -23,16 +23,19 @@ from precast.agent.catalog.cached_release import applied_sequence, next_release_
 from precast.agent.catalog.content_download import download_contents
 from precast.agent.catalog.entry_catalog import delete_old_entries
 from precast.agent.catalog.secrets_download import download_values
+from precast.agent.futures import value_tables
 from precast.agent.network.http_client import HttpClient
 from precast.agent.state import paths
 from precast.agent.state.life import same_life
 from precast.agent.state.status_notes import ConnectionNote, FetchNote, PolicyNote
-from precast.agent.state.store import LocalStore
+from precast.agent.state.store import LocalStore, put_note
+from precast.agent.state.wakeup import wake_daemon
 from precast.base import digests, https
 from precast.base.errors import PrecastError
 from precast.base.files import write_private
 from precast.catalog.body import Body
 from precast.catalog.document import unseal
+from precast.catalog.futures import find_needs
 from precast.catalog.secret_values import find_references
 from precast.wire.catalogs.release_pointer import HEADER
 from precast.wire.nodes.policy import Policy, SignedPolicy
@@ -59,6 +62,7 @@ class FetchResult(NamedTuple):
     environment: str
     version: str
     release: int
+    needs_values: bool = False  # of other nodes
 
 
 def fetch_and_note(root: Path, urls: Sequence[str], client: HttpClient, store: LocalStore) -> FetchResult:
@@ -88,7 +92,11 @@ def _fetch_and_note(root: Path, url: str, client: HttpClient, store: LocalStore)
             store.write_note(FetchNote(policy=serial, checked_at=now, trouble=trouble, failed_at=now))
         raise
     origin = (fetched.environment, fetched.version, fetched.release)
-    store.write_note(FetchNote(fetched.digest, *origin, serial, checked_at=store.clock.now()))
+    with store.transaction() as db:
+        put_note(db, FetchNote(fetched.digest, *origin, serial, checked_at=store.clock.now()))
+        has_changed = value_tables.follow_catalog(db, fetched.digest if fetched.needs_values else "")
+    if has_changed:
+        wake_daemon(store.path.parent)
     delete_old_entries(root, store.clock.now())
     return fetched
 
@@ -196,7 +204,8 @@ def _fetch_once(root: Path, url: str, client: HttpClient, applied: int, life: st
         next_release_path(root).replace(release_path(root))
         cached_secrets.keep_only(path.parent, refs)
     origin = (pointer.environment, pointer.version, pointer.release)
-    return FetchResult(pointer.digest, is_new, count, tuple(written), *origin)
+    needs_values = any(True for resource in body.resources for _ in find_needs(resource.parameters))
+    return FetchResult(pointer.digest, is_new, count, tuple(written), *origin, needs_values)
 
 
 def _write_plugins(root: Path, body: Body) -> list[str]:

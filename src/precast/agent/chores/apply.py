@@ -1,4 +1,5 @@
-"""Has the cached catalog applied: when another one was fetched, on the agent's schedule, and when a window opens.
+"""Has the cached catalog applied: when another one was fetched, when a value that it needs is new, on the agent's schedule, and when a
+window opens.
 
 Each run is a process of its own, and one run takes place at a time (`leased_processes`). Ordered work goes first: while an order is granted
 or carried out, no run of this chore begins.
@@ -13,6 +14,7 @@ from datetime import datetime, timedelta
 from precast.agent.chores.fetch import FRESH
 from precast.agent.chores.leased_processes import LeasedProcesses
 from precast.agent.chores.schedule import CHECK_S, Rhythm, Timetable, node_name
+from precast.agent.futures import value_tables
 from precast.agent.orders.claims import OrderClaims
 from precast.agent.orders.work_process import WAIT_S, WorkProcess
 from precast.agent.settings import AgentSettings
@@ -49,6 +51,7 @@ class ApplyChore:
         self._woken = asyncio.Event()
         self._scheduled_at: datetime | None = None
         self._tried_catalog = ("", 0.0)  # the digest, and when its run began by monotonic time
+        self._tried_values = (0, 0.0)  # the number of the newest one, and when its run began
         self.settings = settings
         self._timetable = Timetable(
             store.clock,
@@ -97,6 +100,9 @@ class ApplyChore:
             digest, tried_s = self._tried_catalog
             retry_s = tried_s + RETRY.total_seconds() - clock.monotonic_s()
             left_s["released"] = retry_s if digest == fetched.digest else 0.0
+        if news := value_tables.read_news(self._store):
+            number, tried_s = self._tried_values
+            left_s["values"] = tried_s + RETRY.total_seconds() - clock.monotonic_s() if number == news else 0.0
         if self._has_unused_window(clock.now(), last_run):
             left_s["schedule"] = 0.0
         elif self.settings.apply_interval:
@@ -125,7 +131,8 @@ class ApplyChore:
 
     async def _apply(self, reason: str) -> bool:
         """Start a run and wait for its end; whether it came to an end, or had to be killed."""
-        clock = self._store.clock
+        clock, news = self._store.clock, value_tables.read_news(self._store)
+        self._tried_values = (news, clock.monotonic_s())
         if reason == "schedule":
             self._scheduled_at = clock.now()
             if self.settings.apply_interval:
@@ -133,8 +140,13 @@ class ApplyChore:
                 self._timetable.finish()
         elif reason == "released" and (fetched := self._store.read_note(FetchNote)) is not None:
             self._tried_catalog = (fetched.digest, clock.monotonic_s())
-        arguments = ["agent", "apply", "--json", "--reason", reason, "--wait", str(WAIT_S)]
+        # New values are as a new release: the policy decides whether that run enforces.
+        shown = "released" if reason == "values" else reason
+        arguments = ["agent", "apply", "--json", "--reason", shown, "--wait", str(WAIT_S)]
         code = await self._processes.carry_out(WorkProcess(arguments))
+        if news and code in ENDED:
+            with self._store.transaction() as db:
+                value_tables.note_used(db, news)
         if code is not None and code not in ENDED:
             log.error("the catalog could not be applied: exit code %s; try `precast agent apply --noop`", code)
         return code is None or code in ENDED

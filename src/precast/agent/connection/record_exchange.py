@@ -14,13 +14,25 @@ from typing import Protocol
 
 from precast.agent.connection.backoff import EndReason
 from precast.agent.connection.session_socket import ConnectionEnded, SessionSocket
+from precast.agent.futures.subscriptions import Subscriptions
 from precast.agent.orders.registry import OrderRegistry, StoredOrder
 from precast.agent.state.spool import Spool
 from precast.agent.state.store import LocalStore
 from precast.base.errors import PrecastError
 from precast.wire import sessions as session
 from precast.wire.facts import compress_facts
-from precast.wire.sessions import Ack, FactsWanted, FromServer, Message, Reconnect, Record, Released, Resend, Welcome
+from precast.wire.sessions import (
+    Ack,
+    FactsWanted,
+    FromServer,
+    Message,
+    Reconnect,
+    Record,
+    Released,
+    Resend,
+    Values,
+    Welcome,
+)
 
 log = logging.getLogger("precast.agent")
 
@@ -59,6 +71,7 @@ class RecordExchange:
         orders: OrderRegistry,
         listener: SessionListener,
         begin: int,
+        subscriptions: Subscriptions,
     ) -> None:
         """`begin` is the number after which the records of this node are sent."""
         self._socket = socket
@@ -66,6 +79,7 @@ class RecordExchange:
         self._spool = spool
         self._orders = orders
         self._listener = listener
+        self._subscriptions = subscriptions
         self._sent = begin
         self._in_flight: dict[int, int] = {}
         self._last_send_s = time.monotonic()
@@ -99,6 +113,8 @@ class RecordExchange:
     async def _send_records(self, has_records: asyncio.Event, window_bytes: int) -> None:
         while True:
             has_records.clear()
+            for subscribe in self._subscriptions.take_unsent():
+                await self._send(subscribe)
             batch = self._next_batch(window_bytes)
             for record in batch:
                 if record.number != self._sent + 1:
@@ -143,6 +159,8 @@ class RecordExchange:
                 self._listener.on_facts_wanted()
             case Released():
                 self._listener.on_released(message)
+            case Values():
+                self._subscriptions.receive(message)
             case Reconnect(why, after_s, spread_s):
                 raise ConnectionEnded(EndReason.MOVED, why, (after_s, after_s + spread_s))
             case _:

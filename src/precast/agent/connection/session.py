@@ -14,6 +14,7 @@ from precast import __version__
 from precast.agent.connection.backoff import EndReason
 from precast.agent.connection.record_exchange import RecordExchange, SessionListener
 from precast.agent.connection.session_socket import ConnectionEnded, Connector, SessionSocket
+from precast.agent.futures.subscriptions import Subscriptions
 from precast.agent.identity.machine import MachineIdentity
 from precast.agent.orders.registry import OrderRegistry
 from precast.agent.state.spool import Spool
@@ -47,6 +48,7 @@ class Session:
         machine: MachineIdentity,
         least_horizon_s: float = 0.0,
         open_s: float = OPEN_S,
+        subscriptions: Subscriptions | None = None,
     ) -> None:
         self._store = store
         self._spool = spool
@@ -56,6 +58,7 @@ class Session:
         self._machine = machine
         self.least_horizon_s = least_horizon_s
         self._open_s = open_s
+        self._subscriptions = subscriptions or Subscriptions(store)
         self.has_records = asyncio.Event()
         self.must_leave = asyncio.Event()
 
@@ -76,7 +79,9 @@ class Session:
             except BaseException:
                 socket.abort()
                 raise
-            exchange = RecordExchange(socket, self._store, self._spool, self._orders, self._listener, begin)
+            self._subscriptions.begin_session()
+            parts = (self._store, self._spool, self._orders, self._listener)
+            exchange = RecordExchange(socket, *parts, begin, self._subscriptions)
             await exchange.run(welcome, self.has_records, self.must_leave)
         except ConnectionEnded as ended:
             end = SessionEnd(ended.reason, ended.why, ended.retry_range_s)

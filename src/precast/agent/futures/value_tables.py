@@ -59,6 +59,46 @@ def find_subscription(store: LocalStore, attempt: str) -> Subscription | None:
     return next((found for found in read_subscriptions(store) if found.attempt == attempt), None)
 
 
+def follow_catalog(db: sqlite3.Connection, catalog: str) -> bool:
+    """Subscribe to the standing values of the cached catalog, or to none if it is empty, which means that it needs no values.
+
+    Values that were bound for another catalog leave the node. Returns whether the subscription has changed.
+    """
+    db.execute("DELETE FROM bound_value WHERE catalog != ?", (catalog,))
+    return add_subscription(db, STANDING, catalog) if catalog else remove_subscription(db, STANDING)
+
+
+def find_left_behind(store: LocalStore) -> list[str]:
+    """The attempts whose run has left a subscription behind: their orders have ended."""
+    rows = store.read(
+        "SELECT attempt FROM subscription WHERE attempt != '' AND attempt NOT IN (SELECT id FROM queued_order)"
+    )
+    return [attempt for (attempt,) in rows]
+
+
+def note_news(db: sqlite3.Connection) -> None:
+    """Note that a standing value is new: the cached catalog needs it."""
+    db.execute("UPDATE subscription SET news = news + 1 WHERE attempt = ''")
+
+
+def read_news(store: LocalStore) -> int:
+    """The number of the newest standing value that no run of the cached catalog has used; 0 if there is none.
+
+    A value that a run of a job was given meanwhile is used.
+    """
+    rows = store.read(
+        "SELECT news FROM subscription s WHERE attempt = '' AND news > used AND EXISTS (SELECT 1 FROM received_value r"
+        " WHERE r.attempt = '' AND r.state = 'fulfilled' AND NOT EXISTS (SELECT 1 FROM bound_value b"
+        " WHERE b.catalog = s.catalog AND b.key = r.key AND b.node = r.node AND b.value = r.value))"
+    )
+    return int(rows[0][0]) if rows else 0
+
+
+def note_used(db: sqlite3.Connection, news: int) -> None:
+    """Note that a run of the cached catalog has had the chance to use the standing values until then."""
+    db.execute("UPDATE subscription SET used = max(used, ?) WHERE attempt = ''", (news,))
+
+
 def begin_round(db: sqlite3.Connection, attempt: str) -> None:
     """Note that a subscription is sent to a server, whose answer will name every key that has a state."""
     db.execute("UPDATE subscription SET round = round + 1 WHERE attempt = ?", (attempt,))
@@ -122,12 +162,6 @@ def put_bound(db: sqlite3.Connection, catalog: str, key: str, states: Sequence[K
             " boot_id, reason, is_standing) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (catalog, key, state.node, *_columns(state)),
         )
-
-
-def forget_bound(db: sqlite3.Connection, catalogs: Sequence[str]) -> None:
-    """Delete the values that were bound for other catalogs than these."""
-    marks = ", ".join("?" * len(catalogs))
-    db.execute(f"DELETE FROM bound_value WHERE catalog NOT IN ({marks})", tuple(catalogs))  # noqa: S608 - marks
 
 
 def expire(db: sqlite3.Connection, moment: Moment, states: Iterable[KeyState]) -> None:

@@ -78,6 +78,8 @@ MIGRATIONS: tuple[str, ...] = (
       catalog TEXT NOT NULL,
       round INTEGER NOT NULL DEFAULT 0,
       is_answered INTEGER NOT NULL DEFAULT 0,
+      news INTEGER NOT NULL DEFAULT 0,
+      used INTEGER NOT NULL DEFAULT 0,
       error TEXT NOT NULL DEFAULT ''
     ) WITHOUT ROWID;
     CREATE TABLE received_value (

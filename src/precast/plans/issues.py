@@ -160,6 +160,12 @@ EMPTY_SUBSET = Issue(
     "the choice selects no task on any node: {choice}",
     "widen the choice; without any choice the whole plan runs",
 )
+NOT_PRODUCED = Issue(
+    "PLAN-059",
+    Kind.INPUT,
+    "task {task} consumes {key}, which no task of the plan produces",
+    "add produces: [{key}] to the task that gives it; without one the value must stand in the environment when the task begins",
+)
 MISSING_INPUT = Issue(
     "PLAN-040",
     Kind.INPUT,

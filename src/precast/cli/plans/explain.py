@@ -98,9 +98,9 @@ def _describe_gates(found: Explanation) -> Iterator[str]:
     yield from (f"test after: {test}" for test in found.tests_after)
     yield from (f"input {name}: {given}" for name, given in found.inputs.items())
     if found.produces:
-        yield f"produces {', '.join(found.produces)}: without effect yet"
+        yield f"produces {', '.join(found.produces)}"
     if found.consumes:
-        yield f"consumes {', '.join(found.consumes)}: without effect yet"
+        yield f"consumes {', '.join(found.consumes)}"
     if found.is_always:
         yield "runs whatever happened before it"
     if found.ignores_failure:

@@ -6,6 +6,7 @@ A dependency is of two tasks, not of two instances, so the number of dependencie
   and it waits for a task on all nodes.
 - `cross-depends` and `cross-depended-by` mean the nodes of roles, `self` the same node, and null the sync node, where only stages are.
 - An input means the task that it is taken from, on the same node or on the nodes of roles.
+- `consumes` means every task that `produces` the same key, on all its nodes.
 - A task never waits for itself. If it names itself on some nodes, its instances there do not wait for each other, and those on the other
   nodes wait for them: so the others follow the first.
 
@@ -85,12 +86,16 @@ class _Finder:
         self._placement, self._warnings = placement, warnings
         self._is_stage = [is_stage(task) for task in plan.tasks]
         self._groups = {group.id for group in plan.groups}
+        self._producers: dict[str, list[str]] = defaultdict(list)
+        for task in plan.tasks:
+            for key in task.produces:
+                self._producers[key].append(task.id)
         self._found: dict[str, list[int]] = {}
         self._waits = 0
 
     def find(self, number: int, task: PlanTask, computed: Iterable[ComputedResult]) -> Iterator[PlacedDependency]:
         nodes = self._placement.nodes_of(number)
-        for reference in list_references(task):
+        for reference in (*list_references(task), *self._refer_to_producers(task)):
             yield from self._join(number, task, nodes, reference)
         for result in computed:
             own = self._placement.roles.share(nodes.intersection(result.nodes))
@@ -100,6 +105,12 @@ class _Finder:
             ]
             for reference in references:
                 yield from self._join(number, task, own, reference)
+
+    def _refer_to_producers(self, task: PlanTask) -> Iterator[Reference]:
+        for key in task.consumes:
+            if key not in self._producers:
+                self._warnings.append(make_problem(issues.NOT_PRODUCED, task.at, task=task.id, key=key))
+            yield from (Reference("consumes", name, role=("*",)) for name in self._producers.get(key, ()))
 
     def _join(
         self, number: int, task: PlanTask, nodes: frozenset[str], reference: Reference

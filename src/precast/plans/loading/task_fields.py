@@ -53,8 +53,8 @@ DEPENDENCIES: Final = (
     ),
 )
 FUTURES: Final = (
-    TaskField(("produces",), words(), "Futures that it will fulfil; without effect yet.", "produces"),
-    TaskField(("consumes",), words(), "Futures that it will wait for; without effect yet.", "consumes"),
+    TaskField(("produces",), words(), "Futures that it fulfils, by their keys.", "produces"),
+    TaskField(("consumes",), words(), "Futures that must be fulfilled before it begins, by their keys.", "consumes"),
 )
 PLAIN: Final = (
     TaskField(

@@ -14,7 +14,6 @@ from precast.plans.loading.task_fields import (
     DEPENDENCIES,
     EXECUTION,
     FIELDS_BY_NAME,
-    FUTURES,
     GROUP_ONLY,
     KEPT,
     PARAMETERS,
@@ -100,8 +99,6 @@ def _read_fields(task: Field, declaration: TaskDeclaration) -> dict[str, Any]:
     report_missing(task, declaration, values["parameters"], values.get("inputs", ()))
     for field in GROUP_ONLY:
         _warn_not_read(task, field, "only a group has it")
-    for field in FUTURES:
-        _warn_not_read(task, field, "runs have no futures yet: the task waits for none, and fulfils none")
     values["unknown"] = {**_keep(task, GROUP_ONLY), **_keep_unknown(task, misplaced)}
     return values
 

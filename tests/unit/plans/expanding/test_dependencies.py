@@ -259,3 +259,24 @@ def test_plan_in_which_too_much_waits_is_refused(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(LimitedError) as caught:
         expand(plan_of(*tasks), NODES)
     assert str(caught.value) == "the plan has 21 waits of tasks for others, more than the limit of 20"
+
+
+def test_task_waits_for_all_that_produce_what_it_consumes() -> None:
+    plan = plan_of(
+        run("first", "x", produces=("db.password",)),
+        run("second", "y", produces=("db.password", "other")),
+        run("then", "z", consumes=("db.password",)),
+    )
+    waits = waits_of(expand(plan, [*NODES, PlanNode("d", ("z",))]))
+    assert waits["then d"] == {"first a", "first b", "second b", "second c"}
+
+
+def test_key_that_no_task_produces_is_a_warning() -> None:
+    expansion = expand(plan_of(run("then", "x", consumes=("db.password",))), NODES)
+    assert [problem.code for problem in expansion.warnings] == ["PLAN-059"]
+    assert "consumes db.password, which no task of the plan produces" in expansion.warnings[0].text
+
+
+def test_task_that_consumes_what_it_produces_waits_for_the_others_only() -> None:
+    waits = expand_over(run("both", "x", produces=("k",), consumes=("k",)), run("other", "y", produces=("k",)))
+    assert waits["both a"] == {"other b", "other c"}

@@ -219,14 +219,6 @@ def test_all_errors_of_all_tasks_are_found_at_once() -> None:
         ("  strategy: {type: parallel}", "5:3 PLAN-022 strategy of task web stands outside its parameters"),
         ("  timeout: {yaql_exp: $.t}", "5:12 PLAN-024 timeout of task web cannot be an expression; its default is used"),
         ("  refresh_on: [a, b, a]", "5:22 PLAN-025 a (item 3 of refresh_on of task web) is given twice; it counts once"),
-        (
-            "  produces: [db.password]",
-            "5:13 PLAN-023 produces of task web has no effect: runs have no futures yet: the task waits for none, and fulfils none",
-        ),
-        (
-            "  consumes: [db.password]",
-            "5:13 PLAN-023 consumes of task web has no effect: runs have no futures yet: the task waits for none, and fulfils none",
-        ),
     ],
 )  # fmt: skip
 def test_oddity_is_a_warning_with_its_place(fields: str, warning: str) -> None:

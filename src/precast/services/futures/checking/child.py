@@ -23,6 +23,7 @@ from precast.catalog.order import Order
 from precast.catalog.part import PartSelection, take_part
 from precast.catalog.source_map import SourceMap
 from precast.services.futures.checking.messages import (
+    EMPTY,
     CheckedPart,
     JointAnswer,
     JointRequest,
@@ -42,7 +43,7 @@ _Checked = tuple[Order, Sequence[FuturePromise], Sequence[FutureNeed]]
 def answer(request: JointRequest, documents: Sequence[bytes], source_maps: Sequence[bytes] = ()) -> JointAnswer:
     """Check the parts of a request."""
     known: dict[_Selection, _Checked] = {}
-    decoded: dict[int, Body] = {}
+    decoded: dict[int, Body] = {EMPTY: Body((), (), (), (), {})}
     places = [msgspec.json.decode(data, type=SourceMap) if data else None for data in source_maps]
     parts = []
     try:
@@ -55,7 +56,7 @@ def answer(request: JointRequest, documents: Sequence[bytes], source_maps: Seque
                 if part.document not in decoded:
                     decoded[part.document] = bodies.decode(documents[part.document])
                 known[selection] = _read(decoded[part.document], part)
-            place = places[part.document] if part.document < len(places) else None
+            place = places[part.document] if 0 <= part.document < len(places) else None
             parts.append(JointPart(part.name, part.node, *known[selection], place, part.after))
         report = check_joint(parts, frozenset(request.standing))
     except PrecastError as error:  # a catalog without an order fails on its node, which says why

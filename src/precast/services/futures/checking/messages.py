@@ -10,6 +10,9 @@ import msgspec
 
 from precast.catalog.problems import CatalogProblem
 
+# The document of a part that applies nothing, and only has a place in the order.
+EMPTY = -1
+
 
 class CheckedPart(msgspec.Struct, frozen=True, array_like=True):
     """A catalog that a node applies, or a part of it: `tags`, `classes` and `stages` select resources; without any, all of them.
@@ -19,7 +22,7 @@ class CheckedPart(msgspec.Struct, frozen=True, array_like=True):
 
     name: str
     node: str
-    document: Annotated[int, msgspec.Meta(ge=0)]  # the index of its document
+    document: Annotated[int, msgspec.Meta(ge=EMPTY)] = EMPTY  # the index of its document
     after: list[str] = []
     tags: list[str] = []
     classes: list[str] = []

@@ -7,24 +7,18 @@ from typing import Any
 import msgspec
 
 from lab.compile_services import KeyInMemory
+from lab.future_catalogs import release_body
 from lab.job_engine import JobEngine
 from precast.base import canonical
 from precast.base.ids import TimeOrderedIds
 from precast.catalog.body import Body, ResourceData
-from precast.catalog.futures import list_needs, list_promises
 from precast.services.futures.records import FutureRecord, FutureRecords, prepare_promised
 from precast.services.futures.sealing import FutureSeals
 from precast.services.futures.service import FutureService
 from precast.services.futures.subscriptions import FutureHub
 from precast.services.identity.signer.client import SignerClient
 from precast.services.secrets.keyring import Keyring
-from precast.store.catalogs.catalogs import Catalogs
-from precast.store.catalogs.release_log import NewLogEntry
-from precast.store.catalogs.released import Release
 from precast.store.engine.database import Database
-from precast.store.engine.query import Transaction
-from precast.store.futures.catalog_futures import add_catalog_futures
-from precast.store.futures.standing_values import delete_unpromised
 from precast.store.identity.audit import AuditLog
 from precast.store.secrets.keys import SecretKeys
 from precast.wire.futures import Promised
@@ -108,7 +102,6 @@ class FutureSite(JobEngine):
         audit = AuditLog(database, TimeOrderedIds(database.clock))
         self.futures = FutureRecords(database.clock, self.seals, audit)
         self.values = FutureService(database, self.seals, audit)
-        self.catalogs = Catalogs(database)
         self.digests: dict[str, str] = {}
 
     async def open(self) -> None:
@@ -123,21 +116,12 @@ class FutureSite(JobEngine):
     ) -> str:
         """Release a catalog to a node; returns its digest."""
         scopes = dict(promises) if isinstance(promises, Mapping) else dict.fromkeys(promises, "environment")
-        return await self.database.write(self._release, node, make_body(scopes, needs), environment)
+        return await self.release_body(node, make_body(scopes, needs), environment)
 
-    def _release(self, node: str, body: Body, environment: str) -> Transaction[str]:
-        digest = body.digest()
-        yield from self.catalogs.documents.store([(digest, body.encoded())])
-        yield from add_catalog_futures(
-            digest, {each.key: each.scope for each in list_promises(body)}, [each.need.key for each in list_needs(body)]
-        )
-        number = yield from self.catalogs.log.add(NewLogEntry("release", "person:ann", ""))
-        now = self.database.clock.now()
-        release = Release(node, 0, digest, digest, "{}", environment, "v1", now, "person:ann", number)
-        yield from self.catalogs.released.release([release])
-        yield from delete_unpromised([node])
-        self.digests[node] = digest
-        return digest
+    async def release_body(self, node: str, body: Body, environment: str = "production") -> str:
+        """Release this catalog to a node; returns its digest."""
+        self.digests[node] = await self.database.write(release_body, self.database, node, body, environment)
+        return self.digests[node]
 
     async def say(self, *records: tuple[str, FutureRecord]) -> None:
         """Nodes send records, which are stored together."""

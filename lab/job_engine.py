@@ -6,7 +6,9 @@ from typing import Any
 
 import msgspec
 
+from precast.app.futures import build_joint_checks
 from precast.app.jobs import build_job_releases
+from precast.base.confinement.confine import Level
 from precast.base.ids import CountedIds, TimeOrderedIds
 from precast.services.clocks.guard import ClockGuard
 from precast.services.identity.signer.client import SignerClient
@@ -121,6 +123,7 @@ class JobEngine:
             CountedIds("run"),
             signer,
             windows or AlwaysOpen(),
+            build_joint_checks(database, Level.BEST),
         )
         self.guard = ClockGuard(database, "boot")
         stores = JobStores(

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from lab.job_engine import ANN, JobEngine
+from precast.app.futures import build_joint_checks
 from precast.app.plans import build_entry_points, build_plan_work
 from precast.base.ids import CountedIds
 from precast.services.approvals.approvals import Participant
@@ -59,6 +60,7 @@ class PlanEngine(JobEngine):
             PlanNodes(database, NodeInputs(Fleet(database), Environments(database))),
             ValueEvaluation(database, self.runs, PlanEvaluation()),
             catalogs,
+            build_joint_checks(database),
         )
         reading = PlanReading(database, self.jobs, self.attempts, self.runs)
         stores = RunStores(self.creation, self.attempts, self.runs, TaskContents(database), catalogs, self.audit)

@@ -40,6 +40,7 @@ async def describe(settings: ServerSettings) -> list[ConfinedProcess]:
     from precast.services.code.fetch_child import FetchRequest
     from precast.services.code.fetching import MODULE as FETCH
     from precast.services.compile.workers import worker_command
+    from precast.services.futures.checking.process import checking_command
     from precast.services.plans.evaluation.processes import EvaluationLimits
     from precast.services.plans.preparing.planning import planning_command
     from precast.services.traces.costly_processes import MODULE as COSTLY
@@ -53,6 +54,7 @@ async def describe(settings: ServerSettings) -> list[ConfinedProcess]:
         await _describe("check of code", check_command(level)),
         await _describe("fetch of code", command(FETCH, level=level), fetch),
         await _describe("check of a plan", planning_command(level)),
+        await _describe("check of waits", checking_command(level)),
         await _describe("expressions of a plan", EvaluationLimits(level=level).command()),
     ]
 

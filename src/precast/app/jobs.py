@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from precast.api.actions.actions import ActionsApi
 from precast.api.jobs import JobsApi
 from precast.app.exports import build_export_publisher
+from precast.app.futures import build_joint_checks
 from precast.app.nodes import build_window_service
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import build_audit_log, build_target_service
@@ -57,7 +58,7 @@ def build_job_creation(database: Database) -> JobCreation:
     return JobCreation(*stores, build_audit_log(database))
 
 
-def build_job_service(database: Database, signer: SignerClient) -> JobService:
+def build_job_service(database: Database, settings: ServerSettings, signer: SignerClient) -> JobService:
     return JobService(
         database,
         Jobs(database),
@@ -69,11 +70,12 @@ def build_job_service(database: Database, signer: SignerClient) -> JobService:
         TimeOrderedIds(database.clock),
         signer,
         build_window_service(database),
+        build_joint_checks(database, settings.confinement),
     )
 
 
 def build_runs_api(database: Database, settings: ServerSettings, signer: SignerClient) -> JobsApi:
-    return JobsApi(build_job_service(database, signer), database.clock, settings.runs_per_minute)
+    return JobsApi(build_job_service(database, settings, signer), database.clock, settings.runs_per_minute)
 
 
 def build_job_driver(
@@ -156,7 +158,7 @@ def build_actions_api(
     )
     service = ActionService(
         *(database, actions, views, starter, Attempts(database)),
-        *(build_job_service(database, signer), control, audit, parse_cron),
+        *(build_job_service(database, settings, signer), control, audit, parse_cron),
     )
     return ActionsApi(creation, service, database.clock, settings.runs_per_minute)
 

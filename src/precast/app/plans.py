@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from precast.app.futures import build_joint_checks
 from precast.app.jobs import build_job_creation
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import build_audit_log, build_target_service
@@ -102,4 +103,7 @@ def _build_preparation(
     nodes = PlanNodes(database, NodeInputs(Fleet(database), Environments(database)))
     evaluation = PlanEvaluation(EvaluationLimits(level=settings.confinement))
     values = ValueEvaluation(database, PlanRuns(database), evaluation)
-    return PlanPreparation(build_target_service(database), sources, nodes, values, catalogs, settings.confinement)
+    waits = build_joint_checks(database, settings.confinement)
+    return PlanPreparation(
+        build_target_service(database), sources, nodes, values, catalogs, waits, settings.confinement
+    )

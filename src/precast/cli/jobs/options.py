@@ -145,3 +145,8 @@ def exit_code(job: JobView, progress: Progress, *, detailed: bool = False) -> in
     if progress.away or job.reasons.get(format_state(states.SKIPPED, states.AWAY)):
         return AWAY
     return CHANGED if detailed and progress.has_changes else 0
+
+
+def add_override_futures(parser: argparse.ArgumentParser) -> None:
+    explanation = "start though nodes would wait for values that never come; the audit log has it"
+    parser.add_argument("--override-futures", action="store_true", help=explanation)

@@ -9,7 +9,7 @@ from precast.cli.console.output import format_time, print_json, print_table
 from precast.cli.console.parser import declare_exits, set_default_command
 from precast.cli.jobs.control import add_control, follow, start_commands
 from precast.cli.jobs.descriptions import describe_counts, describe_job_state, describe_work
-from precast.cli.jobs.options import EXITS, add_limits, limits_of
+from precast.cli.jobs.options import EXITS, add_limits, add_override_futures, limits_of
 from precast.cli.jobs.progress import Progress
 from precast.cli.query.targets import add_targets, targets_of
 from precast.wire.jobs.views import JobView, NewRunJob, StepView
@@ -28,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     mode.add_argument("--enforce", action="store_true", help="make changes where the node's policy allows it (default)")
     start.add_argument("--tags", metavar="TAG", action="append", default=[], help="apply only resources with this tag")
     add_limits(start, deadline="1h")
+    add_override_futures(start)
     detailed = "also tell by the exit code whether something changed"
     start.add_argument("--detailed-exitcodes", action="store_true", help=detailed)
     declare_exits(start, EXITS)
@@ -41,7 +42,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _start(args: argparse.Namespace) -> int:
     tags = [tag for argument in args.tags for tag in argument.split(",") if tag]
     body = NewRunJob(
-        targets_of(args), "noop" if args.noop else "enforce", tags, limits_of(args), args.why, args.override_window
+        targets_of(args),
+        "noop" if args.noop else "enforce",
+        tags,
+        limits_of(args),
+        args.why,
+        args.override_window,
+        args.override_futures,
     )
     client = connect(args)
     return follow(client, client.ask("POST", RUNS, JobView, body), args, RUNS)

@@ -13,7 +13,7 @@ from precast.cli.console.client import add_connection, connect, segment
 from precast.cli.console.output import format_time, print_json, print_table
 from precast.cli.console.parser import declare_exits
 from precast.cli.jobs.descriptions import describe_job_state
-from precast.cli.jobs.options import AMOUNT, add_wait, add_watching, check_amount, duration_s
+from precast.cli.jobs.options import AMOUNT, add_override_futures, add_wait, add_watching, check_amount, duration_s
 from precast.cli.plans.choices import add_choices, read_choices
 from precast.cli.plans.plan_files import SUFFIXES, name_plan, read_parameter, read_plan_files
 from precast.cli.plans.problems import print_first_warnings, show_check
@@ -119,6 +119,7 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--override-window", action="store_true", help="also outside of maintenance windows; the audit log has it"
     )
+    add_override_futures(parser)
     parser.add_argument("--why", metavar="TEXT", default="", help="a reason for the audit log and for the nodes")
     add_watching(parser)
     declare_exits(parser, {BROKEN: "the plan has errors (with --dry-run)", **EXITS})
@@ -153,6 +154,7 @@ def make_request(args: argparse.Namespace) -> PlanRequest:
         duration_s(args.wait_away),
         args.why,
         args.override_window,
+        args.override_futures,
     )
 
 

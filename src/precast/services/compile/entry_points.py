@@ -29,12 +29,16 @@ from precast.store.traces import Traces
 
 
 class EntryCatalog(msgspec.Struct, frozen=True):
-    """The catalog of an entry point for a node: its digest, or why there is none. Environment and version are those of its code."""
+    """The catalog of an entry point for a node: its digest, or why there is none. Environment and version are those of its code.
+
+    `document` is what it is filled from.
+    """
 
     digest: str | None
     error: str = ""
     environment: str = ""
     version: str = ""
+    document: str = ""
 
 
 class EntryPoints:
@@ -135,7 +139,9 @@ class EntryPoints:
         catalogs = {}
         for key, row in staged.items():
             error = "" if row.digest is not None else leaves[row.chain or ""].error or "its code gives an error"
-            catalogs[key] = EntryCatalog(row.digest, error, row.environment or "", row.version or "")
+            catalogs[key] = EntryCatalog(
+                row.digest, error, row.environment or "", row.version or "", row.skeleton or ""
+            )
         return catalogs
 
 

@@ -116,6 +116,7 @@ class JobCreation:
             "nodes": list(names[:NAMES_SHOWN]),
             "count": len(names),
             "overrides_window": request.overrides_window,
+            "overrides_futures": request.overrides_futures,
         }
         if new.kind == EXEC:
             yield from self._audit.add(new.made_by, "command.run", target, argv=request.argv, **detail)

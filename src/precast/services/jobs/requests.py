@@ -49,6 +49,7 @@ class JobRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     # Attempts that no node has picked up until then expire.
     until: datetime | None = None
     overrides_window: bool = False
+    overrides_futures: bool = False
     needs_s: float = USUAL_S  # declared, or as long as it has taken before
 
     def encode(self) -> bytes:
@@ -77,7 +78,13 @@ def request_job(limits: JobLimits, count: int, why: str) -> JobRequest:
 def request_run(body: NewRunJob, count: int) -> JobRequest:
     """The request of a run over `count` nodes."""
     request = request_job(body.limits, count, body.why)
-    return msgspec.structs.replace(request, mode=body.mode, tags=body.tags, overrides_window=body.overrides_window)
+    return msgspec.structs.replace(
+        request,
+        mode=body.mode,
+        tags=body.tags,
+        overrides_window=body.overrides_window,
+        overrides_futures=body.overrides_futures,
+    )
 
 
 def request_command(body: NewExecJob, count: int) -> JobRequest:

@@ -5,6 +5,7 @@ sees jobs of these; a job whose nodes are of several environments belongs to non
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from precast.base.errors import PrecastError
 from precast.base.ids import Ids
@@ -41,6 +42,13 @@ RESUMED = (states.CANCELLED, states.SKIPPED)
 RETRIED = (states.FAILED, states.EXPIRED)
 
 
+class WaitCheck(Protocol):
+    """Finds nodes that would wait for each other for ever."""
+
+    async def require_sound(self, nodes: Sequence[str], run_tags: Sequence[str] = ()) -> None:
+        """Raises ConflictError FUTURE-050, UnavailableError FUTURE-051."""
+
+
 class JobService:
     """Holds no state between calls."""
 
@@ -56,19 +64,26 @@ class JobService:
         ids: Ids,
         signer: CommandSigner,
         windows: Openings,
+        waits: WaitCheck,
     ) -> None:
         self._database, self._jobs, self._attempts, self._locks = database, jobs, attempts, locks
-        self._creation, self._windows = creation, windows
+        self._creation, self._windows, self._waits = creation, windows, waits
         self._targets, self._audit, self._ids, self._signer = targets, audit, ids, signer
 
     # Starting
 
     async def start(self, body: NewRunJob, actor: str, environments: Sequence[str] = ()) -> JobView:
-        """Have nodes apply their released catalogs. Raises what targets raise, DeniedError RUN-006, UnavailableError RUN-004."""
+        """Have nodes apply their released catalogs.
+
+        Raises what targets raise, DeniedError RUN-006, UnavailableError RUN-004; ConflictError FUTURE-050 or UnavailableError FUTURE-051
+        if they would wait for each other for ever, or that could not be checked.
+        """
         texts.check("the reason", body.why)
         for tag in body.tags:
             texts.check("a tag", tag)
         resolved = await self._resolve(body.nodes, environments)
+        if body.mode == "enforce" and not body.overrides_futures:
+            await self._waits.require_sound(resolved.names, body.tags)
         request = request_run(body, len(resolved.names))
         new = NewJob(self._ids.new(), APPLY, request, resolved.names, actor, resolved.environment)
         return await self._database.write(self._create, new)

@@ -60,6 +60,7 @@ class PlanRunCreation:
             "nodes": nodes[:NAMES_SHOWN],
             "count": len(nodes),
             "overrides_window": request.overrides_window,
+            "overrides_futures": request.overrides_futures,
         }
         yield from stores.audit.add(
             actor, "plan.start", pinned.plan.name, digest=prepared.check.digest, mode=pinned.mode, **detail

@@ -140,3 +140,9 @@ APPROVALS_NEEDED = Issue(
     "releases of {environment} need the approval of {needed} other people, and task {task} would apply an entry point without it",
     "run it with --noop, apply parts of released catalogs instead (type: catalog), or leave the task out",
 )
+WAITS_NOT_CHECKED = Issue(
+    "PLAN-124",
+    Kind.UNAVAILABLE,
+    "it could not be checked whether the nodes wait for each other: {reason}",
+    "try again, with fewer nodes if there are very many; to start unchecked: --override-futures",
+)

@@ -107,6 +107,7 @@ def make_request(request: PlanRequest, pinned: PinnedPlan) -> JobRequest:
         output_bytes=OUTPUT_BYTES,
         why=request.why,
         overrides_window=request.overrides_window,
+        overrides_futures=request.overrides_futures,
     )
 
 

@@ -103,6 +103,19 @@ PROMISES = Query(
 )
 
 
+KEYS = Query(
+    "futures.keys",
+    """
+    SELECT document, role, key FROM catalog_future
+    WHERE document IN (SELECT value FROM json_each(:documents)) ORDER BY document, role, key
+    """,
+    postgresql="""
+    SELECT document, role, key FROM catalog_future
+    WHERE document = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:documents AS JSONB)))) ORDER BY document, role, key
+    """,
+)
+
+
 class PromiseClaim(NamedTuple):
     """A node says that a catalog has it promise a key, as part of a job if that is not empty."""
 
@@ -192,4 +205,20 @@ def list_promises(documents: Iterable[str]) -> Transaction[dict[str, list[str]]]
     found: dict[str, list[str]] = {}
     for document, key in (yield PROMISES(documents=json_list(sorted(set(documents))))):
         found.setdefault(document, []).append(key)
+    return found
+
+
+class CatalogKeys(NamedTuple):
+    """The keys that a stored catalog promises and needs."""
+
+    promises: list[str]
+    needs: list[str]
+
+
+def find_keys(documents: Iterable[str]) -> Transaction[dict[str, CatalogKeys]]:
+    """The keys of stored catalogs, by document; those without any are left out."""
+    found: dict[str, CatalogKeys] = {}
+    for document, role, key in (yield KEYS(documents=json_list(sorted(set(documents))))):
+        keys = found.setdefault(document, CatalogKeys([], []))
+        (keys.promises if role == "promise" else keys.needs).append(key)
     return found

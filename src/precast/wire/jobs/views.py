@@ -42,6 +42,7 @@ class NewRunJob(msgspec.Struct, frozen=True):
     limits: JobLimits = JobLimits()
     why: str = ""
     overrides_window: bool = False
+    overrides_futures: bool = False  # it starts though nodes would wait for values that never come
 
 
 class NewExecJob(msgspec.Struct, frozen=True):

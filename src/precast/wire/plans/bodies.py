@@ -64,6 +64,7 @@ class PlanRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     )
     why: Annotated[str, msgspec.Meta(max_length=2_000)] = ""
     overrides_window: bool = False
+    overrides_futures: bool = False
 
 
 class ProblemView(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ It reads a request from standard input, writes the answer to standard output, an
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -35,9 +35,21 @@ from precast.types.ordering import graph
 MEMORY_BYTES = 4 * 1024**3
 CPU_S = 120
 
-# A document as parts use it: what selects them, their order, what they promise, and what they need.
-_Selection = tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-_Checked = tuple[Order, Sequence[FuturePromise], Sequence[FutureNeed]]
+
+class _Selection(NamedTuple):
+    """A document, and what selects its part: parts with equal selections share an order."""
+
+    document: int
+    tags: tuple[str, ...]
+    classes: tuple[str, ...]
+    stages: tuple[str, ...]
+    run_tags: tuple[str, ...]
+
+
+class _Checked(NamedTuple):
+    order: Order
+    promises: Sequence[FuturePromise]
+    needs: Sequence[FutureNeed]
 
 
 def answer(request: JointRequest, documents: Sequence[bytes], source_maps: Sequence[bytes] = ()) -> JointAnswer:
@@ -48,9 +60,8 @@ def answer(request: JointRequest, documents: Sequence[bytes], source_maps: Seque
     parts = []
     try:
         for part in request.parts:
-            selection = (
-                part.document,
-                *(tuple(names) for names in (part.tags, part.classes, part.stages, part.run_tags)),
+            selection = _Selection(
+                part.document, tuple(part.tags), tuple(part.classes), tuple(part.stages), tuple(part.run_tags)
             )
             if selection not in known:
                 if part.document not in decoded:
@@ -70,7 +81,7 @@ def _read(body: Body, part: CheckedPart) -> _Checked:
     left_out = {resource.ref for resource in body.resources if tags and tags.isdisjoint(resource.tags)}
     promises = [promise for promise in list_promises(body) if promise.ref not in left_out]
     needs = [need for need in list_needs(body) if need.ref not in left_out]
-    return graph(body), promises, needs
+    return _Checked(graph(body), promises, needs)
 
 
 def main() -> int:

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
-from precast.store.futures import catalog_futures, standing_values
-from precast.store.futures.catalog_futures import NodeCatalog
 
 from precast.base.confinement.confine import Level
 from precast.services.futures.checking import issues
@@ -19,6 +17,8 @@ from precast.services.futures.checking.process import check_in_child
 from precast.store.catalogs.documents import Documents
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
+from precast.store.futures import catalog_futures, standing_values
+from precast.store.futures.catalog_futures import NodeCatalog
 from precast.store.traces import Traces
 
 # Parts of a job, and catalogs that are explained with their lines.
@@ -70,15 +70,21 @@ class JointChecks:
             sorted({row.environment for row in catalogs}),
         )
 
+    async def has_needs(self, documents: Sequence[str]) -> bool:
+        """Whether any of these catalogs needs a value."""
+        keys = await self._database.read(catalog_futures.find_keys, documents)
+        return any(found.needs for found in keys.values())
+
     async def check_parts(self, parts: Sequence[PlannedPart], environments: Sequence[str]) -> JointAnswer:
         """What is wrong if a job applies these parts."""
-        documents = sorted({part.document for part in parts if part.document})
-        needed = await self._database.read(_find_needed, documents)
+        keys = await self._database.read(catalog_futures.find_keys, [part.document for part in parts if part.document])
+        needed = {key for found in keys.values() for key in found.needs}
         if not needed:
             return JointAnswer()
         if len(parts) > MAX_PARTS:
             return JointAnswer(reason=f"it has {len(parts)} parts, more than {MAX_PARTS}")
         standing = await self._database.read(_find_standing, environments, needed)
+        documents = sorted(keys)
         index = {digest: at for at, digest in enumerate(documents)}
         checked = [msgspec.structs.replace(part.part, document=index.get(part.document, EMPTY)) for part in parts]
         request = JointRequest(checked, sorted(standing), len(documents))
@@ -86,9 +92,10 @@ class JointChecks:
             answer = await check_in_child(request, documents, self._read, self._level)
             if not answer.problems or len(documents) > MAX_EXPLAINED:
                 return answer
-            places = [await self._database.read(self._traces.find_source_map, digest) or "" for digest in documents]
-            explained = msgspec.structs.replace(request, source_maps=len(places))
-            return await check_in_child(explained, [*documents, *places], self._read, self._level)
+            maps = [await self._database.read(self._traces.find_source_map, digest) for digest in documents]
+            explained = msgspec.structs.replace(request, source_maps=len(maps))
+            given = [*documents, *(digest or "" for digest in maps)]
+            return await check_in_child(explained, given, self._read, self._level)
 
     async def _read(self, digest: str) -> bytes:
         return await self._documents.read(digest) or b""
@@ -96,14 +103,6 @@ class JointChecks:
 
 def _list_catalogs(nodes: Sequence[str], staged: bool) -> Transaction[list[NodeCatalog]]:
     return (yield from catalog_futures.list_catalogs(nodes, staged=staged))
-
-
-def _find_needed(documents: Sequence[str]) -> Transaction[set[str]]:
-    """The keys that any of these catalogs needs."""
-    needed: set[str] = set()
-    for document in documents:
-        needed.update((yield from catalog_futures.list_needs(document)))
-    return needed
 
 
 def _find_standing(environments: Sequence[str], keys: set[str]) -> Transaction[set[str]]:

@@ -38,9 +38,10 @@ class CatalogNeeds(NamedTuple):
 
 
 class PinnedCatalogs(NamedTuple):
-    """The versions by node and entry point, and what is missing."""
+    """The versions by node and entry point, their documents by both, and what is missing."""
 
     catalogs: dict[str, dict[str, str]]
+    documents: dict[tuple[str, str], str]
     errors: list[PlanProblem]
 
 
@@ -87,21 +88,18 @@ class CatalogPins:
     async def find(self, programs: Sequence[ProgramRow], *, wait: bool) -> PinnedCatalogs:
         """The catalogs that programs need. Those of entry points only if the caller waits for them. Raises UnavailableError PLAN-109."""
         needs = find_needs(programs)
-        catalogs: dict[str, dict[str, str]] = defaultdict(dict)
+        pinned = PinnedCatalogs(defaultdict(dict), {}, [])
         served = await self._database.read(_find_served, sorted(needs.released))
-        errors = []
         for node, task in sorted(needs.released.items()):
             if node in served:
-                catalogs[node][""] = served[node]
+                pinned.catalogs[node][""], pinned.documents[node, ""] = served[node]
             else:
-                errors.append(problem_of(issues.NOTHING_RELEASED.error(task=task, node=node)))
+                pinned.errors.append(problem_of(issues.NOTHING_RELEASED.error(task=task, node=node)))
         if wait and needs.entries:
-            errors += await self._find_entries(needs.entries, catalogs)
-        return PinnedCatalogs(dict(catalogs), errors)
+            pinned.errors.extend(await self._find_entries(needs.entries, pinned))
+        return pinned._replace(catalogs=dict(pinned.catalogs))
 
-    async def _find_entries(
-        self, wanted: Sequence[tuple[str, str]], catalogs: dict[str, dict[str, str]]
-    ) -> list[PlanProblem]:
+    async def _find_entries(self, wanted: Sequence[tuple[str, str]], pinned: PinnedCatalogs) -> list[PlanProblem]:
         found = await self._wait_for(wanted)
         late = [key for key in wanted if key not in found]
         if late:
@@ -110,7 +108,7 @@ class CatalogPins:
         failed = [(key, catalog.error) for key, catalog in sorted(found.items()) if catalog.digest is None]
         for (node, entry), catalog in found.items():
             if catalog.digest is not None:
-                catalogs[node][entry] = catalog.digest
+                pinned.catalogs[node][entry], pinned.documents[node, entry] = catalog.digest, catalog.document
         if not failed:
             return []
         (node, entry), reason = failed[0]
@@ -177,6 +175,6 @@ def find_versions(program: TaskProgram, pinned: Mapping[str, str]) -> dict[str, 
     return {entry: pinned[entry] for entry in sorted(entries) if entry in pinned}
 
 
-def _find_served(nodes: Sequence[str]) -> Transaction[dict[str, str]]:
+def _find_served(nodes: Sequence[str]) -> Transaction[dict[str, tuple[str, str]]]:
     found = yield from SERVED_LOOKUP.find_each(nodes)
-    return {release.node: release.digest for release in found if release is not None}
+    return {release.node: (release.digest, release.skeleton) for release in found if release is not None}

@@ -10,10 +10,25 @@ from collections.abc import Mapping, Sequence
 from precast.plans.model import SYNC_NODE, Expansion, InstanceKey
 from precast.services.futures.checking.joint_checks import PlannedPart
 from precast.services.futures.checking.messages import CheckedPart
-from precast.wire.jobs.programs import CatalogWork, ManifestWork
+from precast.services.plans.pinned import SkippedTask
+from precast.store.plans.runs import ProgramRow
+from precast.wire.jobs.programs import CatalogWork, ManifestWork, parse_program
 
 # The documents of catalogs by node and entry point, that of the released catalog by ""; only of those that promise or need something.
 Documents = Mapping[tuple[str, str], str]
+
+
+def list_applied(
+    programs: Sequence[ProgramRow], skipped: Sequence[SkippedTask]
+) -> dict[InstanceKey, CatalogWork | ManifestWork]:
+    """What the programs of a run apply, by task and node, without what is left out."""
+    left_out = {InstanceKey(row.task, node) for row in skipped for node in row.nodes}
+    works: dict[InstanceKey, CatalogWork | ManifestWork] = {}
+    for row in programs:
+        work = parse_program(row.program).work
+        if isinstance(work, CatalogWork | ManifestWork):
+            works |= {key: work for node in row.nodes if (key := InstanceKey(row.task, node)) not in left_out}
+    return works
 
 
 def list_parts(

@@ -16,16 +16,19 @@ from precast.base import digests
 from precast.base.confinement.confine import Level
 from precast.plans.collection import find_collections
 from precast.plans.comparison import PlanComparison
+from precast.plans.expansion import expand
 from precast.plans.model import ComputedResult, InstanceKey, Plan, PlanNode, PlanProblem
 from precast.plans.programs import find_givers
-from precast.plans.views.problem_view import view_problem
+from precast.plans.views.problem_view import problem_of, view_problem
 from precast.services import texts
 from precast.services.approvals.approvals import Participant
+from precast.services.futures.checking.joint_checks import JointChecks
 from precast.services.jobs import issues as job_issues
 from precast.services.jobs.node_environments import require_environments
 from precast.services.plans import issues
 from precast.services.plans.pinned import ComparedData, PinnedPlan, SkippedTask
 from precast.services.plans.preparing.catalogs import CatalogPins
+from precast.services.plans.preparing.joint_parts import list_applied, list_parts
 from precast.services.plans.preparing.messages import EarlierPlan, PlanningAnswer, PlanningRequest
 from precast.services.plans.preparing.node_data import NodesOfPlan, PlanNodes
 from precast.services.plans.preparing.planning import plan_in_child
@@ -35,6 +38,7 @@ from precast.services.plans.preparing.values import EvaluatedPlan, ValueEvaluati
 from precast.services.query.targets import ResolvedTargets, TargetService
 from precast.store.plans.runs import ProgramRow
 from precast.wire.jobs import states
+from precast.wire.jobs.programs import ManifestWork
 from precast.wire.nodes.bodies import TargetsBody
 from precast.wire.plans.bodies import PlanCheck, PlanRequest
 
@@ -61,6 +65,7 @@ class PreparedPlan(NamedTuple):
     executables: Sequence[str] = ()  # the digests of files of the environment that nodes fetch
     sending: Sequence[int] = ()  # the tasks whose nodes may send files or output
     comparison: PlanComparison | None = None  # with the version that was pinned before
+    documents: Mapping[tuple[str, str], str] = {}  # of the catalogs that it applies, by node and entry point
 
 
 class RunNodes(NamedTuple):
@@ -80,10 +85,11 @@ class PlanPreparation:
         nodes: PlanNodes,
         values: ValueEvaluation,
         catalogs: CatalogPins,
+        waits: JointChecks,
         level: Level = Level.STRICT,
     ) -> None:
         self._targets, self._sources, self._nodes = targets, sources, nodes
-        self._values, self._catalogs, self._level = values, catalogs, level
+        self._values, self._catalogs, self._waits, self._level = values, catalogs, waits, level
         self._turns = asyncio.Semaphore(PROCESSES)
 
     async def prepare(
@@ -124,7 +130,26 @@ class PlanPreparation:
             return _refuse(request, answer, place)
         prepared = await self._complete(request, answer, answer.plan, place, files, found, is_start=is_start)
         pinned = msgspec.structs.replace(prepared.pinned, computed=computed)
-        return prepared._replace(pinned=pinned, comparison=answer.comparison)
+        check = prepared.check
+        if request.mode == "enforce" and not request.overrides_futures and not check.errors:
+            problems = await self._check_waits(prepared, computed)
+            check = msgspec.structs.replace(check, errors=[view_problem(problem) for problem in problems])
+        return prepared._replace(check=check, pinned=pinned, comparison=answer.comparison)
+
+    async def _check_waits(self, prepared: PreparedPlan, computed: Sequence[ComputedResult]) -> list[PlanProblem]:
+        """The problems of nodes that would wait for each other for ever. Catalogs that are compiled at a start are checked then."""
+        works = list_applied(prepared.programs, prepared.pinned.skipped)
+        documents = prepared.documents
+        if not await self._waits.has_needs(list(documents.values())) or any(
+            isinstance(work, ManifestWork) and (key.node, work.entry) not in documents for key, work in works.items()
+        ):
+            return []
+        pinned = prepared.pinned
+        expansion = await asyncio.to_thread(expand, pinned.plan, pinned.nodes, computed)
+        answer = await self._waits.check_parts(list_parts(expansion, works, documents), [pinned.environment])
+        if answer.reason:
+            return [problem_of(issues.WAITS_NOT_CHECKED.error(reason=answer.reason))]
+        return [PlanProblem(None, problem.code, problem.text, problem.hint) for problem in answer.problems]
 
     async def _plan(self, planning: PlanningRequest) -> PlanningAnswer:
         async with self._turns:
@@ -199,7 +224,15 @@ class PlanPreparation:
         )
         data = await asyncio.to_thread(_encode_all, found)
         return PreparedPlan(
-            check, pinned, instances, built.programs, built.commands, data, built.executables, built.sending
+            check,
+            pinned,
+            instances,
+            built.programs,
+            built.commands,
+            data,
+            built.executables,
+            built.sending,
+            documents=pins.documents,
         )
 
 

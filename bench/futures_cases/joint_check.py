@@ -1,7 +1,7 @@
 """The joint check of a large orchestration, in its own process, as a server has it done.
 
-Every node has a catalog of its own with 200 resources in chains, two promises, and two resources that await values of other nodes; for every
-tenth node one of these awaits all values of a group. The catalogs reach the process as bytes, as from the database.
+Every node has a catalog of its own with 200 resources in chains, two promises, and two resources that await values of other nodes; for
+every tenth node one of these awaits all values of a group. The catalogs reach the process as bytes, as from the database.
 """
 
 import resource

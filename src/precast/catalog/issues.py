@@ -26,11 +26,19 @@ NOT_APPLIED = Issue(
     "no node can apply resources of type {type}: {refs}",
     "in a run they fail, and resources that require them are skipped; use another type: `precast doc type` shows what can be applied",
 )
-BRIDGED = Issue(
+NO_PUPPET = Issue(
     "CATALOG-006",
     Kind.INPUT,
-    "resources of type {type} are applied by the Ruby code of their module: {refs}",
-    "nodes need a Puppet for it, and a policy that allows module code; otherwise they are not evaluated, nor what requires them",
+    "the node has no Puppet, with which it would apply resources of types that Precast does not implement: {types}",
+    "install Puppet 7 on the node (package puppet-agent) and have it send its facts, or use other types; "
+    "environment.conf can set types_without_puppet = ignore, warning or error",
+)
+MAYBE_NO_PUPPET = Issue(
+    "CATALOG-007",
+    Kind.INPUT,
+    "the node applies resources of these types only if it has a Puppet, and its facts do not say whether it has one: {types}",
+    "in a run without a Puppet they fail, and resources that require them are skipped; "
+    "an agent reports its Puppet as the fact precast_bridge",
 )
 RESERVED_REFERENCE = Issue(
     "CATALOG-005",

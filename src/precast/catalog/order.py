@@ -93,13 +93,13 @@ class Order:
     def is_container(self, ref: str) -> bool:
         return ref in self._containers
 
-    def follow(self, before: str, after: str) -> None:
+    def follow(self, before: str, after: str, refreshes: bool = False) -> None:
         """As `wait`, unless the two already wait the other way round: explicit relationships override automatic ones."""
         if before not in self._priority or after not in self._priority:
             return
         end = self._ends[after]
         if self._is_quiet(end) or not self._reaches(end, self._starts[before]):
-            self._edge(self._ends[before], self._starts[after], refreshes=False)
+            self._edge(self._ends[before], self._starts[after], refreshes)
 
     def _is_quiet(self, point: OrderPoint) -> bool:
         """Whether only ends of containers come after the point: true for nearly all points, and found without a search."""

@@ -13,6 +13,7 @@ import msgspec
 from precast.base import digests
 from precast.base.errors import PrecastError
 from precast.base.spans import Source
+from precast.catalog import issues as catalog_issues
 from precast.catalog.body import Body
 from precast.catalog.problems import CatalogProblem
 from precast.catalog.source_map import SourceMap
@@ -24,6 +25,7 @@ from precast.lang.compiler.loader import translate_file
 from precast.lang.compiler.missing_facts import find_missing_facts
 from precast.lang.compiler.node_blocks import evaluate_node_block, include_assigned_classes
 from precast.lang.compiler.resources import Parameter, Resource
+from precast.lang.compiler.types.bridged_types import explain_missing_puppet
 from precast.lang.compiler.types.type_checks import check_types
 from precast.lang.control_flow import Break, ControlFlow, Next
 from precast.lang.entry_points import check_entry_point
@@ -108,6 +110,10 @@ def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None 
     problems = _describe(missing, compilation)
     if missing and compilation.settings.missing_module_facts == "error":
         raise CompileFailure(missing[0], tuple(compilation.logs), problems[1:])
+    if without := _find_missing_puppet(compilation, body):
+        if compilation.settings.types_without_puppet == "error" and catalog_issues.NO_PUPPET.matches(without):
+            raise CompileFailure(without, tuple(compilation.logs), problems)
+        problems = (*problems, CatalogProblem.of_error(without))
     return CompileResult(body, source_map, tuple(compilation.logs), inputs.trace, types, problems, refused)
 
 
@@ -120,6 +126,15 @@ def _find_missing_facts(compilation: Compilation) -> list[PrecastError]:
     if compilation.settings.missing_module_facts == "ignore":
         return []
     return find_missing_facts(compilation.inputs, compilation.settings.module_path)
+
+
+def _find_missing_puppet(compilation: Compilation, body: Body) -> PrecastError | None:
+    if compilation.settings.types_without_puppet == "ignore":
+        return None
+    known = compilation.known_types.of_modules.values()
+    return explain_missing_puppet(
+        compilation.inputs, body.resources, (declared.name for declared in known if not declared.is_plugin)
+    )
 
 
 def run_manifests(compilation: Compilation, manifest: Source | None = None) -> None:

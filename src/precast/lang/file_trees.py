@@ -4,7 +4,7 @@ A `FileTree` does not change while it is used, so a `FileStore` remembers each f
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
 from precast.base import digests
@@ -17,6 +17,13 @@ FACT_READERS: Final = {
     "lib/facter": {"rb": "ruby_facts"},
     "facts.d": {"yaml": "yaml_data", "yml": "yaml_data", "json": "json_data", "txt": "text_facts"},
 }
+# Folders below `lib` of a module with code that only a compiler or a command of Puppet loads.
+_COMPILER_FOLDERS: Final = frozenset(
+    f"puppet/{name}/"
+    for name in ("application", "catalog", "datatypes", "face", "functions", "indirector", "parser", "reports")
+)
+_LIBRARY_FILE: Final = re.compile(r"(?:[A-Za-z0-9_+-][A-Za-z0-9_.+-]*/)*[A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
+MAX_LIBRARY_DEPTH: Final = 20
 # A directory on the module path is a module if its name, as a listing shows it, matches.
 _MODULE_DIRECTORY: Final = re.compile(r"[a-z][a-z0-9_]*/")
 
@@ -60,6 +67,7 @@ class FileStore:
         self._modules: dict[tuple[str, ...], dict[str, str]] = {}
         self._plugins: dict[tuple[str, ...], tuple[tuple[str, digests.Digest], ...]] = {}
         self._module_files: dict[tuple[str, tuple[str, ...]], dict[str, str]] = {}
+        self._libraries: dict[tuple[str, tuple[str, ...]], tuple[tuple[str, digests.Digest], ...]] = {}
         self._fact_files: dict[tuple[str, ...], tuple[tuple[str, str], ...]] = {}
 
     def digest(self, path: str) -> Answer:
@@ -104,6 +112,33 @@ class FileStore:
                 and (digest := self.digest(f"{directory}/precast/{kind}/{name}")) is not ABSENT
             )
         return self._plugins[roots]
+
+    def modules_with_type(self, name: str, roots: tuple[str, ...]) -> tuple[str, ...]:
+        """The modules that have a type or providers of it."""
+        return tuple(
+            module
+            for module, directory in sorted(self.modules(roots).items())
+            if f"{name}.rb" in self._listed(f"{directory}/lib/puppet/type")
+            or f"{name}/" in self._listed(f"{directory}/lib/puppet/provider")
+        )
+
+    def library(self, module: str, roots: tuple[str, ...]) -> tuple[tuple[str, digests.Digest], ...]:
+        """The files below `lib` of a module that a node may need; searched for once."""
+        key = (module, roots)
+        if key not in self._libraries:
+            directory = self.modules(roots).get(module)
+            found = () if directory is None else self._library_files(f"{directory}/lib", "")
+            self._libraries[key] = tuple(found)
+        return self._libraries[key]
+
+    def _library_files(self, root: str, folder: str) -> Iterator[tuple[str, digests.Digest]]:
+        for name in self._listed(f"{root}/{folder}".rstrip("/")):
+            path = f"{folder}{name}"
+            if name.endswith("/"):
+                if path not in _COMPILER_FOLDERS and path.count("/") < MAX_LIBRARY_DEPTH:
+                    yield from self._library_files(root, path)
+            elif _LIBRARY_FILE.fullmatch(path) and (digest := self.digest(f"{root}/{path}")) is not ABSENT:
+                yield path, digest
 
     def fact_files(self, roots: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         """The files in which modules add facts, in Ruby or as external data, with their readers; what a program adds is not known."""

@@ -122,6 +122,20 @@ class ModulePlugins(Question, frozen=True, tag="plugins"):
     roots: tuple[str, ...]
 
 
+class ModulesWithType(Question, frozen=True, tag="modules_with_type"):
+    """The modules that have the type with this name or providers of it in Ruby, sorted."""
+
+    type_name: str
+    roots: tuple[str, ...]
+
+
+class ModuleLibrary(Question, frozen=True, tag="library"):
+    """The files below `lib` of a module that a node needs to run its types and providers, as pairs of path and digest."""
+
+    module: str
+    roots: tuple[str, ...]
+
+
 class ModuleFact(Question, frozen=True, tag="module_fact"):
     """The file in which a module adds a fact that no plug-in collects; absent if none does. Asked for facts that the node does not have."""
 

@@ -250,14 +250,24 @@ class NodeAnswers:
                 return path
         return ABSENT
 
+    def _answer_about_modules(
+        self, question: inputs.ModulePlugins | inputs.ModulesWithType | inputs.ModuleLibrary
+    ) -> Answer:
+        match question:
+            case inputs.ModulesWithType(name, roots):
+                return self._files.modules_with_type(name, roots)
+            case inputs.ModuleLibrary(module, roots):
+                return self._files.library(module, roots)
+        return self._files.plugins(question.roots)
+
     def _answer_rare(self, question: Question) -> Answer:
         match question:
             case inputs.EntryPoint():
                 return self.node.entry
             case inputs.TrustedKind(path):
                 return kind_of(follow(self.node.trusted, path))
-            case inputs.ModulePlugins(roots):
-                return self._files.plugins(roots)
+            case inputs.ModulePlugins() | inputs.ModulesWithType() | inputs.ModuleLibrary():
+                return self._answer_about_modules(question)
             case inputs.ModuleFact(name, roots):
                 return self._module_fact(name, roots)
             case inputs.MatchingNodeBlock(matchers):

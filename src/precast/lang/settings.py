@@ -54,6 +54,8 @@ class Settings(msgspec.Struct, frozen=True):
     manifest: str = "manifests"
     # What a compile does if the code reads a fact that the node does not have and a module adds in Ruby or as external data.
     missing_module_facts: MissingFacts = "ignore"
+    # What a compile does if the node needs a Puppet to apply the catalog, and its facts say that it has none.
+    types_without_puppet: MissingFacts = "ignore"
     # Whether exported resources are collected. Without it a compile warns of exports and collectors, as Puppet does.
     storeconfigs: bool = False
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from precast.base import digests
+from precast.catalog.body import PLUGIN_SCHEME
 from precast.resources import issues
 from precast.resources.files.checksums import PIECE_BYTES
 
@@ -55,9 +56,11 @@ class EnvironmentContents:
         raise issues.NO_CONTENT.error(digest=digest)
 
     def _place(self, source: str) -> Path | None:
-        module, _, path = source.removeprefix(_MODULES).partition("/")
+        is_library = source.startswith(PLUGIN_SCHEME)
+        module, _, path = source.removeprefix(PLUGIN_SCHEME if is_library else _MODULES).partition("/")
         directories = (directory / module for directory in self._module_path)
-        return next((directory / "files" / path for directory in directories if directory.is_dir()), None)
+        inner = path if is_library else f"files/{path}"
+        return next((directory / inner for directory in directories if directory.is_dir()), None)
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:

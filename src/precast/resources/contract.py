@@ -52,6 +52,9 @@ class Change(NamedTuple):
     message: str
     diff: str | None = None  # shown with the change, also in no-op
     is_sensitive: bool = False  # then neither values nor diff are shown, and the message must not contain them
+    # The values as messages show them, if they are not formatted as usual.
+    previous_text: str | None = None
+    desired_text: str | None = None
 
 
 class Instance(NamedTuple):
@@ -216,6 +219,16 @@ class Handler:
     def is_slow_to_read(self) -> bool:
         """Whether reading waits, for example for a command, so that reading early on another thread saves time."""
         return False
+
+    @property
+    def applied_by(self) -> str:
+        """The program that reads and changes the resource, if it is not Precast; the report names it."""
+        return ""
+
+    @property
+    def reacts_to_refresh(self) -> bool:
+        """Whether this resource reacts to a refresh; only asked if one is pending. Raises as `read` does."""
+        return self.can_refresh
 
     @property
     def is_fresh(self) -> bool:

@@ -12,7 +12,7 @@ from precast.catalog.body import Body
 from precast.catalog.problems import CatalogProblem
 from precast.catalog.source_map import SourceMap
 from precast.types import catalogue
-from precast.types.application import BRIDGED, NATIVE, NOT_THERE, how_applied
+from precast.types.application import NATIVE, NOT_THERE, how_applied
 from precast.types.ordering import Types, find_cycle, is_container
 
 # References that a text names; the others are counted.
@@ -20,7 +20,7 @@ REFS_SHOWN = 5
 
 
 def check_catalog(body: Body, places: SourceMap, types: Types) -> tuple[CatalogProblem, ...]:
-    """The problems of single resources. `types` are those that modules declare.
+    """The problems of single resources. `types` are those that modules declare. Of types in Ruby, a compile says more: it knows the node.
 
     Raises InputError CATALOG-001 and CATALOG-002 for a catalog that cannot be applied at all.
     """
@@ -29,12 +29,10 @@ def check_catalog(body: Body, places: SourceMap, types: Types) -> tuple[CatalogP
     refs_by_type: dict[str, list[str]] = {}
     how = cache(lambda type_name: _how(type_name.lower(), types, body.types))
     for resource in body.resources:
-        if how(resource.type) != NATIVE and not resource.virtual and not is_container(resource):
+        if how(resource.type) == NOT_THERE and not resource.virtual and not is_container(resource):
             refs_by_type.setdefault(resource.type.lower(), []).append(resource.ref)
     return tuple(
-        CatalogProblem.of_error(
-            (issues.BRIDGED if how(name) == BRIDGED else issues.NOT_APPLIED).error(type=name, refs=_join_refs(refs))
-        )
+        CatalogProblem.of_error(issues.NOT_APPLIED.error(type=name, refs=_join_refs(refs)))
         for name, refs in sorted(refs_by_type.items())
     )
 

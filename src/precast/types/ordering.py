@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from precast.catalog import issues
 from precast.catalog.body import DEFINED, Body, ResourceData
-from precast.catalog.order import Order, relations
+from precast.catalog.order import REFRESHING, Order, relations
 from precast.types import catalogue
 from precast.types.declaration import AutoRelation, ManagedType
 
@@ -20,6 +20,8 @@ NO_TYPES: Types = {}
 _PROGRAM: Final = re.compile(r"^(/\S+)", re.MULTILINE)
 _QUOTED_PROGRAM: Final = re.compile(r'^"([^"]+)"', re.MULTILINE)
 
+# The reference of a resource, and what it names: require, subscribe, before or notify, the type and the title of the other resource.
+NamedRelation = tuple[str, str, str, str]
 Find = Callable[[str], ManagedType | None]
 # References by type and title, and by type and namevar.
 Names = dict[tuple[str, str], str]
@@ -60,6 +62,18 @@ def graph(body: Body, types: Types = NO_TYPES) -> Order:
                 if titles := _titles(resource, relation):
                     _follow(order, resource, relation, titles, names, find)
     return order
+
+
+def follow_named(order: Order, body: Body, relations: Iterable[NamedRelation], types: Types = NO_TYPES) -> None:
+    """Add automatic relationships that the types themselves have named on the node, as far as the catalog has the other resource."""
+    find = _finder(types)
+    names = _names([_NamedResource(resource, find) for resource in body.resources])
+    for ref, kind, type_name, title in relations:
+        other = names.get((type_name, title)) or names.get((type_name, title.rstrip("/") or title))
+        if other is None or other == ref:
+            continue
+        before, after = (ref, other) if kind in ("before", "notify") else (other, ref)
+        order.follow(before, after, kind in REFRESHING)
 
 
 def find_cycle(body: Body, types: Types = NO_TYPES) -> list[str]:

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from precast.agent.applying.resource_memory import ResourceMemory
 from precast.agent.futures.run_values import Fulfilment, RunValues
@@ -13,6 +13,9 @@ from precast.resources.contract import CommandResult, DesiredResource, Handler
 from precast.resources.snapshots import Snapshots
 from precast.types import catalogue
 from precast.types.declaration import ConfigFileType
+
+if TYPE_CHECKING:
+    from precast.resources.bridge.bridge import Bridge
 
 T = TypeVar("T")
 Contents = Callable[[str], BinaryIO]
@@ -30,7 +33,14 @@ class Machine:
         is_chroot: bool = False,
         memory: ResourceMemory | None = None,
         values: RunValues | None = None,
+        *,
+        is_noop: bool = False,
+        trusts_code: bool = True,
+        bridged_types: frozenset[str] = frozenset(),
     ) -> None:
+        """`trusts_code` says whether Ruby code of modules may run; in no-op it only reads. `bridged_types` are applied by such code
+        although Precast implements them, for comparisons.
+        """
         self.root = root.rstrip("/")
         self.is_chroot = is_chroot
         self.state_directory = state_directory
@@ -43,6 +53,10 @@ class Machine:
         self._config_files: Mapping[str, ConfigFileType] = {}
         self._resources: dict[str, list[DesiredResource]] = {}
         self._unbound: dict[str, list[DesiredResource]] = {}
+        self._bridge: Bridge | None = None
+        self._is_noop = is_noop
+        self.trusts_code = trusts_code
+        self.bridged_types = bridged_types
         self._at_end: dict[Hashable, Callable[[], None]] = {}
 
     def declare_types(self, config_files: Mapping[str, ConfigFileType]) -> None:
@@ -74,6 +88,26 @@ class Machine:
 
     def path(self, path: str) -> str:
         return self.root + path if self.root else path
+
+    @property
+    def bridge(self) -> "Bridge":
+        """The bridge to Ruby types and providers; it starts nothing before it is asked."""
+        if self._bridge is None:
+            from precast.resources.bridge.bridge import Bridge  # most runs do not need it
+
+            self._bridge = Bridge(f"{self.state_directory}/bridge", is_noop=self._is_noop, trusts_code=self.trusts_code)
+            self._bridge.set_content(self._content, self.content)
+        return self._bridge
+
+    @property
+    def has_bridge(self) -> bool:
+        """Whether a resource of this run needs the bridge."""
+        return self._bridge is not None
+
+    def close(self) -> None:
+        """End the bridge, if there is one."""
+        if self._bridge is not None:
+            self._bridge.close()
 
     def run(self, argv: Sequence[str], **options: Any) -> CommandResult:
         from precast.resources import commands  # a run with nothing but files starts no program

@@ -16,4 +16,5 @@ class RunOptions(NamedTuple):
     skip_tags: frozenset[str] = frozenset()
     runs_guards: bool = True  # False: a no-op run executes no command of the user, and resources that need one wait
     ignores_schedules: bool = False
+    bridged_types: frozenset[str] = frozenset()  # applied by Ruby code of modules although Precast implements them
     is_look_only: bool = False  # a no-op run that does not trust its catalog; see `look_only`

@@ -4,7 +4,7 @@ A resource that cannot be planned fails alone, when it would be applied. A resou
 when they are bound.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from precast.agent.applying import catalog_values as values
@@ -17,13 +17,12 @@ from precast.catalog.futures import list_promises
 from precast.catalog.order import Order
 from precast.catalog.sensitive import is_sensitive, secret_texts
 from precast.catalog.source_map import SourceMap
-from precast.resources import issues as resource_issues
 from precast.resources import registry
 from precast.resources.contract import DesiredResource, Handler
 from precast.types import config_files
 from precast.types.catalog_check import explain_cycle
 from precast.types.catalogue import METAPARAMETERS
-from precast.types.ordering import NO_TYPES, Types, graph, is_container
+from precast.types.ordering import NO_TYPES, NamedRelation, Types, follow_named, graph, is_container
 
 
 class PlannedResource:
@@ -48,12 +47,14 @@ class PlannedResource:
 
     def make_handler(self, machine: Machine) -> None:
         """Make the handler, or store the error as the problem of the resource."""
-        kind = machine.find_handler(self.resource.type)
+        name = self.resource.type
+        kind = None if name in machine.bridged_types else machine.find_handler(name)
         try:
             if kind is None:
-                raise resource_issues.NO_TYPE.error(type=self.resource.type, types=", ".join(registry.names()))
-            registry.check_is_native(kind, self.resource)
-            self.handler = kind(self.resource, machine)
+                self.handler = _bridge(self.resource, machine)
+            else:
+                registry.check_is_native(kind, self.resource)
+                self.handler = kind(self.resource, machine)
             self.messages = self.handler.take_logs()
         except PrecastError as error:
             self.problem = error
@@ -89,10 +90,8 @@ def make_plan(
     """
     known_types = config_files.of_data(body.types)
     machine.declare_types(known_types)
-    order = graph(body, {**config_files.declarations(known_types), **types})
-    sequence, cycle = order.resources()
-    if cycle:
-        raise explain_cycle(cycle, places)
+    types = {**config_files.declarations(known_types), **types}
+    order = graph(body, types)
     resources = {data.ref: _plan_resource(data, places) for data in body.resources if _is_applied(data)}
     declared = resources
     if known is not None:
@@ -110,6 +109,11 @@ def make_plan(
         planned.schedule, planned.problem = _find_schedule(planned, declared)
         if not planned.has_unknown_values and planned.problem is None:
             planned.make_handler(machine)
+    if machine.has_bridge:
+        follow_named(order, body, _bridged_relations(machine), types)
+    sequence, cycle = order.resources()
+    if cycle:
+        raise explain_cycle(cycle, places)
     everything = body.resources if known is None else (*body.resources, *known.resources)
     secrets = frozenset(text for data in everything for text in secret_texts(data))
     return Plan(order, [ref for ref in sequence if ref in resources], resources, secrets, _left_out(body, known))
@@ -121,6 +125,23 @@ def _left_out(body: Body, known: Body | None) -> dict[str, str]:
     here = {promise.key for promise in list_promises(body)}
     text = "{ref} is not in the part of the catalog that is applied"
     return {each.key: text.format(ref=each.ref) for each in list_promises(known) if each.key not in here}
+
+
+def _bridge(resource: DesiredResource, machine: Machine) -> Handler:
+    """The handler of a resource that Ruby code of a module applies."""
+    from precast.resources.bridge.handler import BridgedHandler  # most runs do not need it
+
+    handler = BridgedHandler(resource, machine, machine.bridge)
+    machine.bridge.add([resource])
+    return handler
+
+
+def _bridged_relations(machine: Machine) -> Sequence[NamedRelation]:
+    """The automatic relationships that Ruby types name. If Ruby cannot be asked, each of its resources reports why in its turn."""
+    try:
+        return machine.bridge.relations() if machine.trusts_code else ()
+    except PrecastError:
+        return ()
 
 
 def _is_applied(data: ResourceData) -> bool:

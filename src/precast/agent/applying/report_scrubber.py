@@ -65,6 +65,7 @@ def _scrub_report(report: ResourceReport, scrubber: Scrubber) -> ResourceReport:
         reason=_scrub_optional(report.reason, scrubber),
         hint=_scrub_optional(report.hint, scrubber),
         level=scrubber.scrub(report.level),
+        applied_by=report.applied_by,
         seconds=report.seconds,
         file=report.file,
         line=report.line,

@@ -53,8 +53,16 @@ class ResourceApplication:
         self._converge(self._handler, checked)
         if self._handler.gives_value and not self._is_noop and not self._has_failed:
             self._give(self._handler)
-        if self._handler.can_refresh and not self._handler.is_fresh and (pending.real or pending.noop):
+        if (pending.real or pending.noop) and self._reacts(self._handler):
             self._refresh(self._handler, pending)
+
+    def _reacts(self, handler: Handler) -> bool:
+        try:
+            return handler.reacts_to_refresh and not handler.is_fresh
+        except Exception as error:  # noqa: BLE001 - the boundary to a handler: whatever it raises fails its resource alone
+            if not self._has_failed:
+                self._fail(handler.resource.ref, f"Could not evaluate: {self._describe(error)}")
+            return False
 
     def _converge(self, handler: Handler, checked: Check | None) -> None:
         """Bring a resource, and then the resources that its handler generates, to the desired state."""
@@ -105,7 +113,10 @@ class ResourceApplication:
 
     def _apply(self, handler: Handler, change: Change, shown: Change, is_corrective: bool) -> bool:
         """Make one change, and report it as `shown`; False if it was not made."""
-        before, after = _shown(shown, shown.previous), _shown(shown, shown.desired)
+        before, after = (
+            _shown(shown, shown.previous, shown.previous_text),
+            _shown(shown, shown.desired, shown.desired_text),
+        )
         if self._is_noop:
             text = f"current_value {before}, should be {after} (noop)"
             self._add(handler, shown, "noop", text, is_corrective)
@@ -233,6 +244,7 @@ class ResourceApplication:
             (*(Log(resource.ref, level, text) for level, text in messages), *self._logs),
             hint=self._hint,
             level=str(resource.metaparameters.get("loglevel", "notice")),
+            applied_by=self._handler.applied_by,
             seconds=round(seconds, 6),
             file=resource.file,
             line=resource.line,
@@ -261,8 +273,8 @@ def describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _shown(change: Change, value: object) -> str:
-    return _format(value, change.is_sensitive)
+def _shown(change: Change, value: object, text: str | None) -> str:
+    return _format(value, change.is_sensitive) if text is None or change.is_sensitive else text
 
 
 def _format(value: object, is_secret: bool) -> str:

@@ -3,6 +3,7 @@
 The parts are put together here and nowhere else, so that `precast apply` and the agent's runs are the same.
 """
 
+import contextlib
 import gc
 import os
 import signal
@@ -156,11 +157,33 @@ def _execute(
     lease: Lease | None = None,
 ) -> _Execution:
     """Plan a catalog and apply each of its resources."""
-    memory = ResourceMemory.load(store)
-    clock, tally = store.clock, Tally()
-    state = str(store.path.parent)
-    values = _values(request, options, store, lease)
-    machine = Machine(str(request.root), state, clock, request.contents, request.is_chroot, memory, values)
+    memory, values = ResourceMemory.load(store), _values(request, options, store, lease)
+    machine = Machine(
+        str(request.root),
+        str(store.path.parent),
+        store.clock,
+        request.contents,
+        request.is_chroot,
+        memory,
+        values,
+        is_noop=options.is_noop,
+        trusts_code=not options.is_look_only,
+        bridged_types=options.bridged_types,
+    )
+    with contextlib.closing(machine):
+        return _execute_on(machine, request, options, (memory, values), store, on_report, on_start)
+
+
+def _execute_on(
+    machine: Machine,
+    request: RunRequest,
+    options: RunOptions,
+    remembered: tuple[ResourceMemory, RunValues],
+    store: LocalStore,
+    on_report: OnReport,
+    on_start: OnStart,
+) -> _Execution:
+    (memory, values), clock, tally = remembered, store.clock, Tally()
     body = add_purged(request.body, machine, request.known, is_look_only=options.is_look_only)
     plan = make_plan(body, request.places, machine, request.types, request.known)
     planned_s = clock.monotonic_s()

@@ -12,6 +12,7 @@ from precast.agent.facts.groups import (
     network,
     operating_system,
     processors,
+    puppet,
     ssh,
     timezone,
     uptime,
@@ -35,6 +36,7 @@ GROUPS: dict[str, Callable[[Machine], Facts]] = {
     "virtual": virtualization.collect,
     "ssh": ssh.collect,
     "timezone": timezone.collect,
+    "puppet": puppet.collect,
     "system_uptime": uptime.collect,
 }
 

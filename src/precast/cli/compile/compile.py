@@ -38,7 +38,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    inputs, node, settings = open_inputs(args, args.entry, missing_module_facts="warning")
+    inputs, node, settings = open_inputs(
+        args, args.entry, missing_module_facts="warning", types_without_puppet="warning"
+    )
     try:
         result = compile_catalog(inputs, settings)
     except CompileFailure as failure:

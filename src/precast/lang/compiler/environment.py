@@ -25,7 +25,7 @@ _WITHOUT_EFFECT = {
     "static_catalogs": "every catalog pins the content of its files",
     "rich_data": "catalogs always hold rich data",
 }
-_USED = ("modulepath", "manifest", "missing_module_facts")
+_USED = ("modulepath", "manifest", "missing_module_facts", "types_without_puppet")
 
 
 def with_environment(inputs: Inputs, settings: Settings) -> Settings:
@@ -41,17 +41,21 @@ def with_environment(inputs: Inputs, settings: Settings) -> Settings:
         settings = msgspec.structs.replace(settings, manifest=_manifest(inputs, settings, values["manifest"]))
     if values.get("missing_module_facts"):
         settings = msgspec.structs.replace(
-            settings, missing_module_facts=_parse_missing_facts(values["missing_module_facts"])
+            settings, missing_module_facts=_parse_word("missing_module_facts", values["missing_module_facts"])
+        )
+    if values.get("types_without_puppet"):
+        settings = msgspec.structs.replace(
+            settings, types_without_puppet=_parse_word("types_without_puppet", values["types_without_puppet"])
         )
     return settings
 
 
-def _parse_missing_facts(value: str) -> MissingFacts:
+def _parse_word(name: str, value: str) -> MissingFacts:
     words: tuple[MissingFacts, ...] = get_args(MissingFacts)
     for word in words:
         if value == word:
             return word
-    raise issues.BAD_ENVIRONMENT_VALUE.error(name="missing_module_facts", value=value, words=", ".join(words))
+    raise issues.BAD_ENVIRONMENT_VALUE.error(name=name, value=value, words=", ".join(words))
 
 
 def remarks(inputs: Inputs) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """Pins the files that a catalog takes from the environment by the digests of their current content.
 
 These are the sources of its files and archives, and the plug-ins of all modules: a node must have the facts, types and functions that
-its code depends on before it applies anything.
+its code depends on before it applies anything. If the node applies a type with Ruby code, they include the files of its providers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from precast.catalog.body import PLUGIN_SCHEME
 from precast.lang.compiler.resources import Resource, flatten
+from precast.lang.compiler.types.bridged_types import bridged_types, library_of
 from precast.lang.inputs import ABSENT, Listing, ModulePlugins
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ def pinned_content(compilation: "Compilation", resources: Sequence[Resource]) ->
                 pinned.update(_pins(compilation, uri))
     for name, digest in compilation.inputs.ask(ModulePlugins(compilation.settings.module_path)):
         pinned[PLUGIN_SCHEME + name] = digest
+    if types := bridged_types(resources):
+        pinned.update((PLUGIN_SCHEME + name, digest) for name, digest in library_of(compilation, types))
     return pinned
 
 

@@ -104,7 +104,11 @@ class Worker:
         self._begin = begin
         strictness = Settings.puppet8() if begin.is_strict else Settings()
         self._settings = msgspec.structs.replace(
-            strictness, environment=begin.environment, missing_module_facts="warning", storeconfigs=begin.has_exports
+            strictness,
+            environment=begin.environment,
+            missing_module_facts="warning",
+            types_without_puppet="error",
+            storeconfigs=begin.has_exports,
         )
         self._files = VersionFiles(begin.files, self._fetch)
 

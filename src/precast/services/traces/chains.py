@@ -99,6 +99,8 @@ _OF_THE_ENVIRONMENT = (
     inputs.ModuleDirectory,
     inputs.ModuleFile,
     inputs.ModulePlugins,
+    inputs.ModulesWithType,
+    inputs.ModuleLibrary,
     inputs.ModuleFact,
     inputs.Constant,
     inputs.CompilerVersion,

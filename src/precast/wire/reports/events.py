@@ -56,6 +56,7 @@ class ResourceReport(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str | None = None  # why it was skipped, failed before a change, or waits
     hint: str | None = None  # what to do about a failure
     level: str = "notice"
+    applied_by: str = ""  # the program that read and changed it, if it was not Precast: "Puppet 7.23.0"
     seconds: Seconds = 0.0
     file: str | None = None
     line: int | None = None

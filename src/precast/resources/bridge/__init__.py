@@ -1,0 +1,1 @@
+"""Applies resources of types that Precast does not implement, with Ruby types and providers of modules and the node's own Puppet."""

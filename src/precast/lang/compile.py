@@ -133,7 +133,9 @@ def _find_missing_puppet(compilation: Compilation, body: Body) -> PrecastError |
         return None
     known = compilation.known_types.of_modules.values()
     return explain_missing_puppet(
-        compilation.inputs, body.resources, (declared.name for declared in known if not declared.is_plugin)
+        compilation.inputs,
+        body.resources,
+        (declared.name for declared in known if not declared.is_plugin and declared.config_file is None),
     )
 
 

@@ -1,4 +1,4 @@
-"""Problems of a catalog are known when it is staged: a cycle, a type that needs Ruby on the node, a fact that a module's Ruby would add."""
+"""Problems of a catalog are known when it is staged: a cycle, a type that needs a Puppet, a fact that a module's Ruby would add."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ class web { notify { 'web': require => Class['db'] } }
 class db { notify { 'db': require => Class['web'] } }
 include web, db
 """
-TYPES = "selmodule { 'a': } selmodule { 'b': require => Selmodule['a'] } notify { 'c': }\n"
+TYPES = "selboolean { 'a': } selboolean { 'b': require => Selboolean['a'] } notify { 'c': }\n"
 FACT = """
 Facter.add(:disk_layout) do
   setcode { 'raid' }
@@ -90,15 +90,14 @@ async def test_catalog_with_a_cycle_is_an_error_at_staging_and_is_not_released(s
     assert await site.status() == []
 
 
-async def test_type_that_goes_through_the_bridge_is_a_warning_at_staging(site: Site) -> None:
+async def test_type_that_needs_a_puppet_is_a_warning_at_staging_of_nodes_that_say_nothing_of_it(site: Site) -> None:
     assert await site.stage({"manifests/site.pp": TYPES}) == 1
     assert await site.problems.list_errors("") == []
     warnings = await site.warnings()
     assert [warning.node for warning in warnings] == ["web0", "web1", "web2"]
     (problem,) = warnings[0].problems
-    assert problem.code == "CATALOG-006"
-    assert "selmodule" in problem.text
-    assert "Selmodule[a], Selmodule[b]" in problem.text
+    assert problem.code == "CATALOG-007"
+    assert "its facts do not say whether it has one: selboolean" in problem.text
     assert (await site.views.show("web0")).problems == [problem]
     (shown,) = (await site.preview()).problems
     assert (shown.problem, shown.count) == (problem, 3)
@@ -109,6 +108,26 @@ async def test_type_that_goes_through_the_bridge_is_a_warning_at_staging(site: S
     await site.stage({"manifests/site.pp": "notify { 'fine': }"})
     assert await site.warnings() == []
     assert await site.status() == []
+
+
+async def test_type_that_needs_a_puppet_is_an_error_at_staging_of_nodes_that_have_none(site: Site) -> None:
+    await site.stage({"manifests/site.pp": TYPES}, precast_bridge={"available": False})
+    errors = await site.problems.list_errors("")
+    assert [error.node for error in errors] == ["web0", "web1", "web2"]
+    assert "the node has no Puppet" in errors[0].error
+    assert "selboolean" in errors[0].error
+    assert (await site.preview()).left_out == dict.fromkeys(("web0", "web1", "web2"), "its code gives an error")
+    # The environment decides whether such a node gets the rest of its catalog.
+    files = {"manifests/site.pp": TYPES, "environment.conf": "types_without_puppet = warning\n"}
+    await site.stage(files, precast_bridge={"available": False})
+    assert await site.problems.list_errors("") == []
+    assert [problem.code for problem in (await site.warnings())[0].problems] == ["CATALOG-006"]
+
+
+async def test_type_that_needs_a_puppet_is_no_problem_of_a_node_that_has_one(site: Site) -> None:
+    await site.stage({"manifests/site.pp": TYPES}, precast_bridge={"available": True, "puppet": "7.23.0"})
+    assert await site.problems.list_errors("") == []
+    assert await site.warnings() == []
 
 
 async def test_missing_fact_that_a_module_adds_in_ruby_is_a_warning_until_the_node_has_it(

@@ -221,14 +221,14 @@ def test_broken_code_is_reported_and_the_served_catalog_stays(deployment: Deploy
 def test_problems_of_a_catalog_are_shown_before_its_release(deployment: Deployment) -> None:
     site = deployment.code / "manifests" / "site.pp"
     good = site.read_text()
-    site.write_text(f"{good}\nselmodule {{ 'policy': }}\n")
+    site.write_text(f"{good}\nselboolean {{ 'on': }}\n")
     deployment.deploy()
     done = deployment.command("catalog", "compile", "web1")
     assert done.returncode == 0
     assert "\nnote: the staged catalogs of " in deployment.command("status").stdout
     told = (
-        "warning: resources of type selmodule are applied by the Ruby code of their module: Selmodule[policy] [CATALOG-006]\n"
-        "  hint: "
+        "warning: the node applies resources of these types only if it has a Puppet, and its facts do not say whether it has one: "
+        "selboolean [CATALOG-007]\n  hint: "
     )
     assert told in done.stdout
     assert told in deployment.command("catalog", "show", "web1").stdout

@@ -84,7 +84,8 @@ class Printer:
         name = f"{event.property}: " if event.property else ""
         mark = " (corrective)" if event.corrective else ""
         text = visible(_DIGEST.sub(r"\1…", event.message))
-        yield f"{_WORDS[event.status]:<8} {visible(event.resource)}: {name}{text}{mark}"
+        program = f" [{visible(report.applied_by)}]" if report.applied_by else ""
+        yield f"{_WORDS[event.status]:<8} {visible(event.resource)}: {name}{text}{mark}{program}"
         if event.status == "failure":
             yield from self._help(report)
         if event.diff and self._has_diffs:

@@ -29,7 +29,7 @@ def pinned_content(compilation: "Compilation", resources: Sequence[Resource]) ->
                 pinned.update(_pins(compilation, uri))
     for name, digest in compilation.inputs.ask(ModulePlugins(compilation.settings.module_path)):
         pinned[PLUGIN_SCHEME + name] = digest
-    if types := bridged_types(resources):
+    if types := bridged_types(compilation, resources):
         pinned.update((PLUGIN_SCHEME + name, digest) for name, digest in library_of(compilation, types))
     return pinned
 

@@ -273,8 +273,8 @@ def _ruby_error(answer: Mapping[str, Any], ref: str) -> RubyError:
 
 
 def _as_json(resource: DesiredResource) -> dict[str, Any]:
-    """A resource as Ruby gets it. Of the metaparameters, only `noop` and `loglevel` mean something to a provider."""
-    meta = {name: value for name, value in resource.metaparameters.items() if name in ("noop", "loglevel")}
+    """A resource as Ruby gets it. Of the metaparameters, it has those that mean something to a type or provider."""
+    meta = {name: value for name, value in resource.metaparameters.items() if name in ("audit", "loglevel", "noop")}
     return {
         "id": resource.ref,
         "type": resource.type,

@@ -89,10 +89,10 @@ def test_collector_loads_little_because_the_daemon_loads_it() -> None:
 def test_image_of_a_distribution_gives_its_facts_without_warnings(tmp_path: Path, distribution: dict[str, str]) -> None:
     collected = Collector(all_sources(machine(tmp_path, distribution))).collect()
     assert collected.warnings == []
-    assert collected.facts.keys() == {"fips_enabled", "os", "precastversion", "timezone"}
+    assert collected.facts.keys() == {"fips_enabled", "os", "precast_bridge", "precastversion", "timezone"}
 
 
 def test_empty_root_gives_next_to_nothing_without_warnings(tmp_path: Path) -> None:
     collected = Collector(all_sources(machine(tmp_path))).collect()
     assert collected.warnings == []
-    assert collected.facts.keys() == {"fips_enabled", "os", "precastversion"}
+    assert collected.facts.keys() == {"fips_enabled", "os", "precast_bridge", "precastversion"}

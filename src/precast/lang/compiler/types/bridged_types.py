@@ -16,6 +16,7 @@ from precast.catalog.body import DEFINED, ResourceData
 from precast.lang.compiler.resources import Resource
 from precast.lang.inputs import ABSENT, FactPath, Inputs, ModuleLibrary, ModulesWithType
 from precast.types import catalogue
+from precast.types.declaration import ManagedType
 
 if TYPE_CHECKING:
     from precast.lang.compiler.compilation import Compilation
@@ -32,14 +33,19 @@ _named: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 _MAX_NAMED: Final = 5000
 
 
-def bridged_types(resources: Iterable[Resource]) -> list[str]:
+def bridged_types(compilation: "Compilation", resources: Iterable[Resource]) -> list[str]:
     """The types of resources that a node applies with Ruby code, in the order of their names."""
     names = {
         resource.type_name
         for resource in resources
         if resource.definition is None and not resource.virtual and resource.type_name not in _CONTAINERS
     }
-    return sorted(name for name in names if not catalogue.is_applied(name))
+    return sorted(name for name in names if not _is_native(name, compilation.known_types.find(name)))
+
+
+def _is_native(name: str, declared: ManagedType | None) -> bool:
+    """Whether Precast implements a type."""
+    return catalogue.is_applied(name) or (declared is not None and declared.config_file is not None)
 
 
 def library_of(compilation: "Compilation", types: Iterable[str]) -> Iterator[tuple[str, str]]:

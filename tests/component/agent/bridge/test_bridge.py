@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -139,7 +140,8 @@ def test_ruby_refuses_to_change_anything_in_noop(node: Node) -> None:
     assert handler is not None
     try:
         (change,) = handler.compare(handler.read())
-        for act in (lambda: handler.apply(change), handler.flush, handler.refresh):
+        acts: list[Callable[[], Any]] = [partial(handler.apply, change), handler.flush, handler.refresh]
+        for act in acts:
             with pytest.raises(bridge_module.RubyError, match="a no-op run changes nothing"):
                 act()
     finally:
@@ -216,7 +218,7 @@ def test_provider_that_dies_fails_its_resource_and_the_next_gets_a_new_process(
 
 def test_provider_that_hangs_is_killed_with_its_group(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     pidfile = node.place / "pid"
-    monkeypatch.setitem(Bridge.__init__.__kwdefaults__, "deadline_s", 20.0)
+    monkeypatch.setattr(bridge_module, "Bridge", partial(Bridge, deadline_s=20.0))
     ran = node.run(probe("stuck", "hang", pidfile=str(pidfile)), cell("b", node.store, value="2"))
     (told,) = ran.messages("Bridge_probe[stuck]")
     assert "the provider of Bridge_probe[stuck] did not answer within 20 seconds, and was killed" in told
@@ -287,7 +289,7 @@ def test_bridge_without_trust_answers_nothing(node: Node) -> None:
 
 
 def test_node_without_puppet_says_so(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(Bridge.__init__.__kwdefaults__, "find", lambda: None)
+    monkeypatch.setattr(bridge_module, "Bridge", partial(Bridge, find=lambda: None))
     ran = node.run(cell("a", node.store))
     assert "does not implement the type bridge_cell, and this node has no Puppet" in ran.messages("Bridge_cell[a]")[0]
 
@@ -319,7 +321,7 @@ def test_puppet_that_cannot_be_loaded_is_tried_once(
     installation = find_puppet()
     assert installation is not None
     broken = installation._replace(library=str(tmp_path / "nowhere"), ruby="/bin/false")
-    monkeypatch.setitem(Bridge.__init__.__kwdefaults__, "find", lambda: broken)
+    monkeypatch.setattr(bridge_module, "Bridge", partial(Bridge, find=lambda: broken))
     started_s = time.monotonic()
     ran = node.run(*(cell(name, node.store) for name in "abcdefgh"))
     assert {report.status for report in ran.reports.values()} == {Status.FAILED}

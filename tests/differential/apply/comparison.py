@@ -1,5 +1,6 @@
 """Applies a catalog with Puppet and with Precast, and gives both outcomes in one form: tree, status, messages."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -62,13 +63,20 @@ def _of_puppet(line: dict[str, Any], root: str) -> Outcome:
     return Outcome(messages, failed, skipped, reasons)
 
 
-def with_precast(state: Path, module_path: Sequence[Path], catalog: Path, root: Path) -> Outcome:
-    """Apply a catalog with Precast."""
+def with_precast(
+    state: Path, module_path: Sequence[Path], catalog: Path, root: Path, bridged: frozenset[str] = frozenset()
+) -> Outcome:
+    """Apply a catalog with Precast; types that are `bridged` with the module's own Ruby code, also if Precast implements them."""
     read = unseal(catalog.read_bytes(), str(catalog))
-    machine = Machine("", str(state), SystemClock(), EnvironmentContents(module_path, read.body.content))
+    machine = Machine(
+        "", str(state), SystemClock(), EnvironmentContents(module_path, read.body.content), bridged_types=bridged
+    )
     reports: list[ResourceReport] = []
-    Engine(make_plan(read.body, read.places, machine), machine, ResourceMemory(), RunOptions(), reports.append).run()
-    machine.finish()
+    with contextlib.closing(machine):
+        Engine(
+            make_plan(read.body, read.places, machine), machine, ResourceMemory(), RunOptions(), reports.append
+        ).run()
+        machine.finish()
     messages: dict[str, list[str]] = {}
     failed: set[str] = set()
     reasons: list[str] = []

@@ -74,7 +74,7 @@ class Node:
         return Ran({report.resource: report for report in reports})
 
     def cells(self) -> dict[str, Any]:
-        return json.loads(self.store.read_text()) if self.store.exists() else {}  # type: ignore[no-any-return]
+        return json.loads(self.store.read_text()) if self.store.exists() else {}
 
     def calls(self) -> list[str]:
         calls = Path(f"{self.store}.calls")

@@ -230,7 +230,7 @@ def test_promise_of_the_same_node_is_available_to_later_resources() -> None:
 def test_unknown_type_fails_alone_with_a_clear_message() -> None:
     ran = run(body(resource("gadget", "g"), resource("cell", "a", value="1")))
     assert ran.statuses() == {"Gadget[g]": "failed", "Cell[a]": "changed"}
-    assert "gadget" in ran.messages("Gadget[g]")[0]
+    assert "does not implement the type gadget, and this node has no Puppet" in ran.messages("Gadget[g]")[0]
 
 
 def test_wrong_parameter_fails_alone() -> None:

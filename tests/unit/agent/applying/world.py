@@ -19,6 +19,7 @@ from precast.agent.futures.run_values import RunValues
 from precast.base.clock import Clock, ManualClock
 from precast.catalog.body import DEFINED, Body, Edge, ResourceData
 from precast.resources import registry
+from precast.resources.bridge.bridge import Bridge
 from precast.resources.contract import Change, DesiredResource, Handler, Instance, ManagedNode, State
 from precast.wire.reports.events import ResourceReport
 
@@ -42,6 +43,13 @@ class WorldMachine(Machine):
     def __init__(self, world: World, clock: Clock, memory: ResourceMemory, values: RunValues) -> None:
         super().__init__("", str(Path("/nowhere")), clock, memory=memory, values=values)
         self.world = world
+
+    @property
+    def bridge(self) -> Bridge:
+        """The bridge of a node without a Puppet."""
+        if self._bridge is None:
+            self._bridge = Bridge(self.state_directory, trusts_code=True, find=lambda: None)
+        return self._bridge
 
 
 class WorldHandler(Handler):

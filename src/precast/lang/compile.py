@@ -25,7 +25,7 @@ from precast.lang.compiler.loader import translate_file
 from precast.lang.compiler.missing_facts import find_missing_facts
 from precast.lang.compiler.node_blocks import evaluate_node_block, include_assigned_classes
 from precast.lang.compiler.resources import Parameter, Resource
-from precast.lang.compiler.types.bridged_types import explain_missing_puppet
+from precast.lang.compiler.types.bridged_types import bridged_types, explain_missing_puppet
 from precast.lang.compiler.types.type_checks import check_types
 from precast.lang.control_flow import Break, ControlFlow, Next
 from precast.lang.entry_points import check_entry_point
@@ -110,7 +110,7 @@ def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None 
     problems = _describe(missing, compilation)
     if missing and compilation.settings.missing_module_facts == "error":
         raise CompileFailure(missing[0], tuple(compilation.logs), problems[1:])
-    if without := _find_missing_puppet(compilation, body):
+    if without := _find_missing_puppet(compilation):
         if compilation.settings.types_without_puppet == "error" and catalog_issues.NO_PUPPET.matches(without):
             raise CompileFailure(without, tuple(compilation.logs), problems)
         problems = (*problems, CatalogProblem.of_error(without))
@@ -128,15 +128,11 @@ def _find_missing_facts(compilation: Compilation) -> list[PrecastError]:
     return find_missing_facts(compilation.inputs, compilation.settings.module_path)
 
 
-def _find_missing_puppet(compilation: Compilation, body: Body) -> PrecastError | None:
+def _find_missing_puppet(compilation: Compilation) -> PrecastError | None:
     if compilation.settings.types_without_puppet == "ignore":
         return None
-    known = compilation.known_types.of_modules.values()
-    return explain_missing_puppet(
-        compilation.inputs,
-        body.resources,
-        (declared.name for declared in known if not declared.is_plugin and declared.config_file is None),
-    )
+    bridged = bridged_types(compilation, compilation.catalog.resources.values())
+    return explain_missing_puppet(compilation.inputs, bridged)
 
 
 def run_manifests(compilation: Compilation, manifest: Source | None = None) -> None:

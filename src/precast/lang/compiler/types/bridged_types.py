@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from precast.base.errors import PrecastError
 from precast.catalog import issues
-from precast.catalog.body import DEFINED, ResourceData
 from precast.lang.compiler.resources import Resource
 from precast.lang.inputs import ABSENT, FactPath, Inputs, ModuleLibrary, ModulesWithType
 from precast.types import catalogue
+from precast.types.application import BRIDGED, how_applied
 from precast.types.declaration import ManagedType
 
 if TYPE_CHECKING:
@@ -40,12 +40,11 @@ def bridged_types(compilation: "Compilation", resources: Iterable[Resource]) -> 
         for resource in resources
         if resource.definition is None and not resource.virtual and resource.type_name not in _CONTAINERS
     }
-    return sorted(name for name in names if not _is_native(name, compilation.known_types.find(name)))
+    return sorted(name for name in names if _is_bridged(compilation.known_types.find(name)))
 
 
-def _is_native(name: str, declared: ManagedType | None) -> bool:
-    """Whether Precast implements a type."""
-    return catalogue.is_applied(name) or (declared is not None and declared.config_file is not None)
+def _is_bridged(declared: ManagedType | None) -> bool:
+    return declared is not None and how_applied(declared) == BRIDGED
 
 
 def library_of(compilation: "Compilation", types: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -53,26 +52,17 @@ def library_of(compilation: "Compilation", types: Iterable[str]) -> Iterator[tup
     return _Closure(compilation).files(types)
 
 
-def explain_missing_puppet(
-    inputs: Inputs, resources: Iterable[ResourceData], known: Iterable[str]
-) -> PrecastError | None:
-    """Explain that the node has no Puppet to apply some resources with; None if it has one, or needs none. `known` are types in Ruby."""
-    in_ruby = {*known, *catalogue.names()}
-    named: dict[str, None] = {}
-    for resource in resources:
-        name = resource.type.lower()
-        if resource.virtual or resource.kind == DEFINED or name in _CONTAINERS:
-            continue
-        if name in in_ruby and not catalogue.is_applied(name):
-            named[name] = None
-    if not named:
+def explain_missing_puppet(inputs: Inputs, types: Iterable[str]) -> PrecastError | None:
+    """Explain that the node has no Puppet to apply these types with; None if it has one, or there are none."""
+    names = sorted(types)
+    if not names:
         return None
     answer = inputs.ask(FactPath((FACT, "available")))
     if answer is True:
         return None
-    more = f" and {len(named) - _NAMES_SHOWN} more" if len(named) > _NAMES_SHOWN else ""
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     issue = issues.MAYBE_NO_PUPPET if answer is ABSENT else issues.NO_PUPPET
-    return issue.error(types=", ".join(sorted(named)[:_NAMES_SHOWN]) + more)
+    return issue.error(types=", ".join(names[:_NAMES_SHOWN]) + more)
 
 
 class _Closure:

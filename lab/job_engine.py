@@ -69,6 +69,11 @@ _BODIES: dict[str, type[msgspec.Struct]] = {
 }
 
 
+def order_of(job: str) -> str:
+    """The order of a job's one task in its first round."""
+    return make_order_id(job, 1, 1)
+
+
 def _nothing() -> Transaction[str | None]:
     return None
     yield  # a transaction without a statement

@@ -1,7 +1,7 @@
 """One server's job engine on a database, and nodes that claim and report as agents do."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -55,7 +55,8 @@ from precast.wire.jobs.orders import (
 from precast.wire.jobs.views import JobLimits, NewRunJob
 from precast.wire.nodes.bodies import TargetsBody
 from precast.wire.sessions import Hello
-from precast.wire.windows.bodies import ActionClass
+from precast.wire.windows.bodies import ActionClass, AtClose
+from precast.wire.windows.intervals import Interval
 
 ANN = "person:ann"
 LEASE_S = 15.0
@@ -79,13 +80,22 @@ def _nothing() -> Transaction[str | None]:
     yield  # a transaction without a statement
 
 
-class AlwaysOpen:
-    """A site without windows."""
+class Windows:
+    """Windows that the test opens, by node; other nodes are always open."""
+
+    def __init__(self) -> None:
+        self.by_node: dict[str, NodeOpenings] = {}
+        self.asked: list[str] = []
+
+    def open(self, node: str, opens_at: datetime, minutes: int, at_close: AtClose = "finish") -> None:
+        interval = Interval(opens_at, opens_at + timedelta(minutes=minutes))
+        self.by_node[node] = NodeOpenings((interval,), at_close, ("night",), (), "night")
 
     async def openings(
         self, nodes: Sequence[str], class_: ActionClass, start: datetime, end: datetime
     ) -> dict[str, NodeOpenings | None]:
-        return dict.fromkeys(nodes)
+        self.asked.append(class_)
+        return {node: self.by_node.get(node) for node in nodes}
 
 
 class JobEngine:
@@ -127,7 +137,7 @@ class JobEngine:
             self.audit,
             CountedIds("run"),
             signer,
-            windows or AlwaysOpen(),
+            windows or Windows(),
             build_joint_checks(database, Level.BEST),
         )
         self.guard = ClockGuard(database, "boot")
@@ -139,7 +149,7 @@ class JobEngine:
             self.orders,
             self.grants,
             self.guard,
-            windows or AlwaysOpen(),
+            windows or Windows(),
             build_job_releases(database),
             works or {},
             on_changes=on_changes,

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from lab.job_engine import ANN, JobEngine
+from lab.job_engine import ANN, JobEngine, Windows
 from precast.app.futures import build_joint_checks
 from precast.app.plans import build_entry_points, build_plan_work
 from precast.base.ids import CountedIds
@@ -48,8 +48,15 @@ OPERATOR = Participant(ANN, "operator", ())
 class PlanEngine(JobEngine):
     """One server. Its nodes need no rights for commands: the tasks of its plans only look."""
 
-    def __init__(self, database: Database, signer: SignerClient, directory: Path, name: str = "s1") -> None:
-        super().__init__(database, signer, name, works={PLAN: build_plan_work(database)})
+    def __init__(
+        self,
+        database: Database,
+        signer: SignerClient,
+        directory: Path,
+        name: str = "s1",
+        windows: Windows | None = None,
+    ) -> None:
+        super().__init__(database, signer, name, windows=windows, works={PLAN: build_plan_work(database)})
         self.runs = PlanRuns(database)
         ids = CountedIds("plan")
         sources = PlanSources(Environments(database), ContentService(database, Blobs(database), directory).read)
@@ -62,7 +69,7 @@ class PlanEngine(JobEngine):
             catalogs,
             build_joint_checks(database),
         )
-        reading = PlanReading(database, self.jobs, self.attempts, self.runs)
+        reading = PlanReading(database, self.jobs, self.attempts, self.runs, windows or Windows())
         stores = RunStores(self.creation, self.attempts, self.runs, TaskContents(database), catalogs, self.audit)
         starter = PlanStarter(database, PlanRunCreation(stores), preparation, reading, signer, ids)
         rest = (database, self.jobs, self.attempts, self.runs, self.audit, reading)

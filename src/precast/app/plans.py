@@ -4,6 +4,7 @@ from functools import partial
 
 from precast.app.futures import build_joint_checks
 from precast.app.jobs import build_job_creation
+from precast.app.nodes import build_window_service
 from precast.app.settings import ServerSettings
 from precast.app.shared_services import build_audit_log, build_target_service
 from precast.base.ids import TimeOrderedIds
@@ -47,7 +48,7 @@ def build_plan_services(database: Database, settings: ServerSettings, signer: Si
     sources = _build_sources(database, settings)
     catalogs = _build_catalogs(database)
     preparation = _build_preparation(database, settings, sources, catalogs)
-    reading = PlanReading(database, jobs, attempts, runs)
+    reading = PlanReading(database, jobs, attempts, runs, build_window_service(database))
     starter = PlanStarter(database, _build_creation(database, catalogs), preparation, reading, signer, ids)
     return PlanServices(
         sources,

@@ -1,39 +1,19 @@
 """Jobs and windows, on both databases: nothing begins on a node whose window is closed, or closes too soon."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
-from lab.job_engine import ANN, JobEngine
+from lab.job_engine import ANN, JobEngine, Windows
 from precast.base.clock import ManualClock
 from precast.services.identity.signer.client import SignerClient
-from precast.services.windows.openings import NodeOpenings
 from precast.store.engine.database import Database
 from precast.wire.jobs.orders import Abort
 from precast.wire.jobs.views import JobLimits
-from precast.wire.windows.bodies import ActionClass, AtClose
-from precast.wire.windows.intervals import Interval
+from precast.wire.windows.bodies import AtClose
 
 SHORT = JobLimits(needs_s=60, away_s=86_400, begin_s=3600)
-
-
-class Windows:
-    """Windows that the test opens, by node; other nodes are always open."""
-
-    def __init__(self) -> None:
-        self.by_node: dict[str, NodeOpenings] = {}
-        self.asked: list[str] = []
-
-    def open(self, node: str, opens_at: datetime, minutes: int, at_close: AtClose = "finish") -> None:
-        interval = Interval(opens_at, opens_at + timedelta(minutes=minutes))
-        self.by_node[node] = NodeOpenings((interval,), at_close, ("night",), (), "night")
-
-    async def openings(
-        self, nodes: Sequence[str], class_: ActionClass, start: datetime, end: datetime
-    ) -> dict[str, NodeOpenings | None]:
-        self.asked.append(class_)
-        return {node: self.by_node.get(node) for node in nodes}
 
 
 @pytest.fixture

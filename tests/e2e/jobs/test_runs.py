@@ -124,7 +124,7 @@ def test_node_that_is_away_is_reported_and_waited_for_only_on_request(fleet: Fle
         output = fleet.command("run", "web1", "web3", "--noop", code=1)
         assert re.search(r"^web3 +SKIPPED\(away\) +it is not connected", output, re.MULTILINE)
         run = fleet.read("run", "web3", "--noop", "--wait-away", "10m", "--detach")["id"]
-        assert fleet.command("run", "watch", run, "--wait", "1s", code=3)
+        assert f"`precast run show {run}` says what" in fleet.command("run", "watch", run, "--wait", "1s", code=3)
         assert re.search(r"^web3 +QUEUED +its node is away", fleet.command("run", "show", run), re.MULTILINE)
         output = fleet.command("run", "web3", "--noop", "--wait-away", "1s", code=1)
         assert re.search(r"^web3 +EXPIRED +it was away until the end of the wait", output, re.MULTILINE)

@@ -39,6 +39,17 @@ def test_failing_test_is_put_right_and_the_run_resumed(plans: PlanFleet, tmp_pat
     assert plans.refused("plan", "resume", run[1])[0] == 73  # there is nothing left
 
 
+def test_status_of_a_run_says_which_node_holds_it_up(plans: PlanFleet) -> None:
+    with plans.fleet.down("web2"):
+        plan = plans.write("- {id: look, type: skipped, roles: [web], test_pre: {fact: os.name}}\n")
+        words = ("plan", "start", plan, "--nodes", "web1,web2", "--wait-away", "1h", "--wait", "5s")
+        output = plans.command(*words, code=3)
+        run = output.split()[1]
+        assert f"`precast plan status {run}` says what it waits for" in output
+        assert "  web2: its node is away (1 task)" in plans.command("plan", "status", run).splitlines()
+        plans.command("plan", "stop", run)
+
+
 def test_test_before_a_task_that_fails_keeps_it_from_starting(plans: PlanFleet, tmp_path: Path) -> None:
     text = f"""
 - id: gated

@@ -98,6 +98,8 @@ class Progress:
         seconds = time.monotonic() - self._began_s
         end = f"in {seconds:.1f} s" if job.is_over else f"not ended after {seconds:.0f} s"
         print(f"{describe_job_state(job.state)}: {describe_counts(job)}, {end}", flush=True)
+        if not job.is_over and not job.argv:
+            print(f"`precast run show {job.id}` says what its nodes wait for", flush=True)
 
     def show_step(self, step: StepView) -> None:
         """Print the line of one node."""

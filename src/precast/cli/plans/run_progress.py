@@ -4,14 +4,15 @@ What follows from a failure is counted beside it and has no line of its own. `--
 """
 
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from precast.base.spans import visible
 from precast.cli.console.live_line import LiveLine
 from precast.cli.console.output import print_json
-from precast.cli.jobs.descriptions import MIN_SHOWN_S, describe_job_state
+from precast.cli.jobs.descriptions import MIN_SHOWN_S, WAITS, describe_job_state
 from precast.plans.views.descriptions import count
 from precast.wire.jobs import states as job_states
 from precast.wire.jobs.views import OutputView
@@ -29,6 +30,7 @@ COLOURS = {
     states.VERIFYING: "36",
 }
 STATE_COLUMNS = 10
+WAITS_SHOWN = 10
 _AT_WORK = (states.TESTING, states.RUNNING, states.VERIFYING)
 _FAILED_IN = {"pre-test": "its test before the task failed", "post-test": "its test after the task failed"}
 
@@ -84,6 +86,8 @@ class RunProgress:
         end = f", in {seconds:.1f} s" if run.run.is_over else f", not ended after {seconds:.0f} s"
         counts = f"{describe_job_state(run.run.state)}: {describe_counts(run.counts)}"
         print(counts if self._is_past else counts + end, flush=True)
+        if not run.run.is_over:
+            print(f"`precast plan status {run.run.id}` says what it waits for", flush=True)
 
     def _show_instance(self, instance: InstanceView) -> None:
         known = self._instances.get(instance.key)
@@ -143,6 +147,19 @@ def describe_instance(instance: InstanceView) -> str:
     parts += [f"{took_s:.1f} s"] if took_s >= MIN_SHOWN_S else []
     parts += [f"attempt {instance.attempt}"] if instance.attempt > 1 else []
     return ", ".join(parts)
+
+
+def describe_waits(instances: Iterable[InstanceView]) -> Iterator[str]:
+    """Which nodes hold tasks up, and why: they are away, their windows are closed, or something else changes them."""
+    waiting = Counter(
+        (instance.node, instance.message or WAITS[instance.reason])
+        for instance in instances
+        if instance.ended_at is None and instance.reason in WAITS
+    )
+    for (node, why), tasks in list(waiting.items())[:WAITS_SHOWN]:
+        yield f"{node}: {visible(why)} ({count(tasks, 'task')})"
+    if len(waiting) > WAITS_SHOWN:
+        yield f"{count(len(waiting) - WAITS_SHOWN, 'more node')} likewise"
 
 
 def describe_failure(failure: FailureView) -> str:

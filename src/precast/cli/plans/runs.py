@@ -18,7 +18,7 @@ from precast.cli.plans.choices import add_choices, read_choices
 from precast.cli.plans.plan_files import SUFFIXES, name_plan, read_parameter, read_plan_files
 from precast.cli.plans.problems import print_first_warnings, show_check
 from precast.cli.plans.rebase import describe_rebase
-from precast.cli.plans.run_progress import describe_approval, describe_counts, describe_failure
+from precast.cli.plans.run_progress import describe_approval, describe_counts, describe_failure, describe_waits
 from precast.cli.plans.run_watch import EXITS, PLANS, follow
 from precast.cli.query.targets import words_of
 from precast.wire import issues as wire_issues
@@ -40,6 +40,8 @@ from precast.wire.plans.bodies import (
 BROKEN = 1
 # How long a server may prepare a run: a plan over many nodes, and catalogs that are compiled for it.
 START_S = 420.0
+# The tasks on nodes among which a status looks for those that wait for something else than for each other.
+LOOKED_AT = 2_000
 Command = Callable[[argparse.Namespace], int]
 
 
@@ -205,6 +207,9 @@ def _status(args: argparse.Namespace) -> int:
         print(f"  {describe_failure(failure)}")
     for approval in run.approvals:
         print(f"  {approval.task}: {visible(approval.text)} ({describe_approval(run, approval)})")
+    if not run.run.is_over:
+        for line in describe_waits(client.list_pages(f"{path}/instances", InstanceView, "key", most=LOOKED_AT)):
+            print(f"  {line}")
     print_table(["TASK", "TYPE", "NODES"], [(task.id, task.type, describe_counts(task.counts)) for task in run.tasks])
     return 0
 

@@ -7,13 +7,12 @@ sees jobs of these; a job whose nodes are of several environments belongs to non
 from collections.abc import Sequence
 from typing import Protocol
 
-from precast.base.errors import PrecastError
 from precast.base.ids import Ids
 from precast.services import texts
 from precast.services.identity.signer.messages import Credential
 from precast.services.jobs import issues
 from precast.services.jobs.creation import JobCreation, NewJob
-from precast.services.jobs.driving.job_windows import JobWindows, Openings
+from precast.services.jobs.driving.job_windows import Openings, find_held
 from precast.services.jobs.node_environments import require_environments
 from precast.services.jobs.requests import APPLY, EXEC, PLAN, decode_request, request_command, request_run
 from precast.services.jobs.sealed_commands import CommandSigner, NewCommand, SealedRequest, seal_command
@@ -218,18 +217,9 @@ class JobService:
     async def _explain_windows(self, job: JobRow, steps: list[StepView]) -> list[StepView]:
         """Say of steps that wait for a window that they do."""
         waiting = [step.node for step in steps if step.reason == states.TURN]
-        if not waiting:
-            return steps
-        windows = JobWindows(self._windows, self._database.clock, job, decode_request(job), waiting)
-        try:
-            await windows.refresh()
-        except PrecastError:
-            return steps  # the driver logs why windows cannot be evaluated; their steps wait
-        closed = windows.find_closed()
+        held = (await find_held(self._windows, self._database.clock, job, waiting)) if waiting else {}
         return [
-            view_window(step, windows.find_start(step.node))
-            if step.reason == states.TURN and step.node in closed
-            else step
+            view_window(step, held[step.node]) if step.reason == states.TURN and step.node in held else step
             for step in steps
         ]
 

@@ -72,7 +72,7 @@ def view_step(attempt: AttemptRow, *, with_output: bool) -> StepView:
         batch=attempt.batch,
         task=attempt.task,
         attempt=attempt.n,
-        reason=_why_queued(attempt) if attempt.state == states.QUEUED else attempt.reason,
+        reason=why_queued(attempt) if attempt.state == states.QUEUED else attempt.reason,
         queued_at=attempt.queued_at,
         ordered_at=attempt.ordered_at,
         claimed_at=attempt.claimed_at,
@@ -96,9 +96,13 @@ def view_wait(step: StepView, holder: LockHolder | None) -> StepView:
 
 def view_window(step: StepView, opens_at: datetime | None) -> StepView:
     """A step that waits for a maintenance window, with the time at which it may begin, if that is known."""
+    return msgspec.structs.replace(step, reason=states.WINDOW, message=describe_window(opens_at))
+
+
+def describe_window(opens_at: datetime | None) -> str:
+    """Why a step waits for a window, for people."""
     when = "" if opens_at is None else f", and it may begin at {opens_at:%Y-%m-%d %H:%M:%SZ}"
-    message = f"its maintenance window is closed, or closes too soon{when}"
-    return msgspec.structs.replace(step, reason=states.WINDOW, message=message)
+    return f"its maintenance window is closed, or closes too soon{when}"
 
 
 def view_output(output: OutputRow) -> OutputView:
@@ -106,7 +110,7 @@ def view_output(output: OutputRow) -> OutputView:
     return OutputView(output.node, output.first, lines, output.n, output.task)
 
 
-def _why_queued(attempt: AttemptRow) -> str | None:
+def why_queued(attempt: AttemptRow) -> str | None:
     """Why a queued attempt has not begun; None if its node may begin and has not claimed it yet."""
     if attempt.ordered_at is None:
         return states.AWAY if attempt.tries else states.TURN

@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
+from precast.services.jobs.driving.job_windows import Openings, find_held
 from precast.services.jobs.requests import PLAN
 from precast.services.jobs.service import CHANGES as STEPS
 from precast.services.jobs.service import LISTED, MAX_WAIT_S, is_id
-from precast.services.jobs.views import view_output
+from precast.services.jobs.views import describe_window, view_output
 from precast.services.plans import issues
 from precast.services.plans.pinned import PinnedPlan, decode_pinned
 from precast.services.plans.views import RunParts, view_brief, view_document, view_instance, view_run
@@ -24,6 +25,7 @@ from precast.wire.jobs import states
 from precast.wire.jobs.order_ids import MAX_TASK
 from precast.wire.jobs.views import OutputView
 from precast.wire.plans.bodies import InstanceView, PlanChanges, PlanDocument, PlanRunBrief, PlanRunView
+from precast.wire.plans.states import PENDING
 
 MAX_FAILURES = 50
 CHANGES = 2_000
@@ -36,8 +38,9 @@ MAX_PAUSE_S = 1.0
 class PlanReading:
     """Holds no state between calls."""
 
-    def __init__(self, database: Database, jobs: Jobs, attempts: Attempts, runs: PlanRuns) -> None:
+    def __init__(self, database: Database, jobs: Jobs, attempts: Attempts, runs: PlanRuns, windows: Openings) -> None:
         self._database, self._jobs, self._attempts, self._runs = database, jobs, attempts, runs
+        self._windows = windows
 
     async def show(self, run: str, environments: Sequence[str] = (), *, with_output: bool = False) -> PlanRunView:
         """Raises NotFoundError PLAN-115."""
@@ -65,11 +68,21 @@ class PlanReading:
     async def instances(
         self, run: str, after: str, environments: Sequence[str] = (), *, with_output: bool = False
     ) -> list[InstanceView]:
-        """A page of the tasks on nodes, by node and task, after the key of one. Raises NotFoundError PLAN-115."""
+        """A page of the tasks on nodes, by node and task, after the key of one. One that has not begun has the reason, unless it only waits
+        for others. Raises NotFoundError PLAN-115.
+        """
         node, _, number = after.rpartition(":")
         task = int(number) if number.isdecimal() and len(number) < 6 else 0
         start = node if is_name(node) else "", task
-        return await self._database.read(self._list_instances, run, start, environments, with_output)
+        job, instances = await self._database.read(self._list_instances, run, start, environments, with_output)
+        waiting = sorted({instance.node for instance in instances if _is_pending(instance)})
+        held = (await find_held(self._windows, self._database.clock, job, waiting)) if waiting else {}
+        return [
+            msgspec.structs.replace(instance, reason=states.WINDOW, message=describe_window(held[instance.node]))
+            if _is_pending(instance) and instance.node in held
+            else instance
+            for instance in instances
+        ]
 
     async def changes(
         self, run: str, after: int, wait_s: float, environments: Sequence[str] = (), *, with_output: bool = False
@@ -128,11 +141,12 @@ class PlanReading:
 
     def _list_instances(
         self, run: str, start: tuple[str, int], environments: Sequence[str], with_output: bool
-    ) -> Transaction[list[InstanceView]]:
+    ) -> Transaction[tuple[JobRow, list[InstanceView]]]:
         job, _, pinned = yield from self.find(run, environments)
         node, task = start
         steps = yield from self._attempts.list_steps(run, node, min(task, MAX_TASK), STEPS)
-        return [view_instance(pinned.plan.tasks, step, job.round, with_output=with_output) for step in steps]
+        tasks = pinned.plan.tasks
+        return job, [view_instance(tasks, step, job.round, with_output=with_output) for step in steps]
 
     def _list_changes(
         self, run: str, after: int, with_output: bool, environments: Sequence[str]
@@ -160,6 +174,10 @@ class PlanReading:
             raise issues.NO_DATA.error(run=run, node=node[:80])
         compared = pinned.find_compared(task, node)
         return body, None if compared is None else (yield from self._runs.read_data(compared))
+
+
+def _is_pending(instance: InstanceView) -> bool:
+    return instance.state == PENDING and instance.reason is None
 
 
 def _find_pause_s(job: JobRow, after: int, left_s: float) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from precast.plans.model import PlanTask
-from precast.services.jobs.views import view_job, view_message, view_result
+from precast.services.jobs.views import view_job, view_message, view_result, why_queued
 from precast.services.plans.pinned import GateNeed, PinnedPlan
 from precast.store.jobs.attempts import AttemptRow, TaskCount
 from precast.store.jobs.jobs import JobRow
@@ -90,7 +90,7 @@ def view_instance(tasks: Sequence[PlanTask], attempt: AttemptRow, round_: int, *
         node=attempt.node,
         state=state,
         attempt=attempt.n,
-        reason=attempt.reason,
+        reason=_why_queued(attempt) if attempt.state == job_states.QUEUED else attempt.reason,
         phase=_phase(attempt),
         message=None if is_follower else view_message(attempt, with_output=with_output),
         cause=attempt.message if is_follower else None,
@@ -101,6 +101,12 @@ def view_instance(tasks: Sequence[PlanTask], attempt: AttemptRow, round_: int, *
         report=attempt.report,
         result=view_result(attempt, with_output=with_output),
     )
+
+
+def _why_queued(attempt: AttemptRow) -> str | None:
+    """Why an instance has not begun, unless it only waits for others: the plan says for which."""
+    reason = why_queued(attempt)
+    return None if reason == job_states.TURN else reason
 
 
 def view_document(digest: str, pinned: PinnedPlan) -> PlanDocument:

@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from precast.base.clock import Clock
+from precast.base.errors import PrecastError
 from precast.services.jobs import requests
-from precast.services.jobs.requests import JobRequest
+from precast.services.jobs.requests import JobRequest, decode_request
 from precast.services.windows.openings import NodeOpenings
 from precast.store.jobs.jobs import JobRow
 from precast.wire.windows.bodies import ActionClass
@@ -31,6 +32,19 @@ class Openings(Protocol):
     async def openings(
         self, nodes: Sequence[str], class_: ActionClass, start: datetime, end: datetime
     ) -> dict[str, NodeOpenings | None]: ...
+
+
+async def find_held(service: Openings, clock: Clock, job: JobRow, nodes: Sequence[str]) -> dict[str, datetime | None]:
+    """The nodes on which a job may not begin because of their windows, each with the time at which it may, if that is known.
+
+    Empty while windows cannot be evaluated: the driver logs why, and their steps wait.
+    """
+    windows = JobWindows(service, clock, job, decode_request(job), nodes)
+    try:
+        await windows.refresh()
+    except PrecastError:
+        return {}
+    return {node: windows.find_start(node) for node in windows.find_closed()}
 
 
 class JobWindows:

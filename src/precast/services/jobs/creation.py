@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from precast.services.futures.members import Round, add_members
 from precast.services.jobs import issues
 from precast.services.jobs.requests import (
     APPLY,
@@ -60,7 +61,7 @@ class JobCreation:
         request = yield from self.estimate(work, new.request)
         row = NewJobRow(new.id, new.kind, request.encode(), new.environment, new.action, new.made_by, work)
         job = yield from self.create_empty(row, len(new.nodes))
-        yield from self.add_round(new.id, 1, request, new.nodes, new.seals)
+        yield from self.add_round(new.id, 1, new.kind, request, new.nodes, new.seals)
         if new.kind == EXEC:  # its nodes may send output that is too large for lines
             yield from self._contents.expect(new.id, [ONLY_TASK])
         yield from self._audit_start(new)
@@ -85,7 +86,7 @@ class JobCreation:
         return job
 
     def add_round(
-        self, job: str, n: int, request: JobRequest, nodes: Sequence[str], seals: Mapping[str, bytes]
+        self, job: str, n: int, kind: str, request: JobRequest, nodes: Sequence[str], seals: Mapping[str, bytes]
     ) -> Transaction[None]:
         """Add an attempt for each node. Nodes that are away are skipped at once, unless the request waits for them."""
         waits = request.limits.away_s or request.limits.tries
@@ -106,6 +107,19 @@ class JobCreation:
             for place, node in enumerate(away)
         ]
         yield from self._attempts.add(job, n, request.allowed_s, attempts, request.until)
+        if kind in (APPLY, RELEASE) and request.mode != "noop":
+            reasons = {node: why_away(node in held) for node in away}
+            members = Round(job, ONLY_TASK, n, going, reasons, is_staged=kind == RELEASE)
+            yield from add_members(members, self._attempts.now())
+
+    def fail_stale(self, job: str, n: int, stale: Sequence[tuple[str, str]], place: int) -> Transaction[None]:
+        """Add failed attempts for nodes that were given values which are promised again, each with its reason."""
+        failed = [
+            NewAttempt(ONLY_TASK, node, place + at, 0, states.FAILED, states.STALE_VALUE, reason)
+            for at, (node, reason) in enumerate(stale)
+        ]
+        if failed:
+            yield from self._attempts.add(job, n, 0.0, failed)
 
     def _audit_start(self, new: NewJob) -> Transaction[None]:
         names, request = new.nodes, new.request

@@ -10,13 +10,14 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from precast.services.clocks.guard import ClockGuard
+from precast.services.futures.members import Round, refresh_members
 from precast.services.jobs.driving.job_net import StepKey
 from precast.services.jobs.driving.job_releases import JobReleases
 from precast.services.jobs.driving.job_windows import JobWindows, Openings
 from precast.services.jobs.driving.turn_rate import TurnRate
 from precast.services.jobs.driving.work import JobWork, SettledStep, StepsOfOneTask
 from precast.services.jobs.grants import Grants
-from precast.services.jobs.requests import RELEASE, JobRequest, decode_request, why_away
+from precast.services.jobs.requests import ONLY_TASK, RELEASE, JobRequest, decode_request, why_away
 from precast.services.sessions.orders import OrderService
 from precast.store.engine.database import Database
 from precast.store.engine.lockstep import in_lockstep
@@ -427,6 +428,9 @@ class DrivenJob:
         refused: dict[str, str] = {}
         if job.kind == RELEASE:
             refused = yield from self._stores.releases.release(job, sorted(connected))
+            if self._request.mode != "noop":
+                members = Round(job.id, ONLY_TASK, self._round, sorted(connected - refused.keys()))
+                yield from refresh_members(members, self._now())
         yield from self._work.prepare_orders(step for step in chosen if step.node in connected)
         away, orders = [], []
         for step in sorted(chosen, key=lambda step: step.node):

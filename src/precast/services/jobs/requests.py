@@ -11,7 +11,7 @@ from precast.services.jobs.driving.job_net import NetLimits
 from precast.store.jobs.jobs import JobRow
 from precast.wire.jobs import orders as wire
 from precast.wire.jobs.orders import Mode
-from precast.wire.jobs.views import JobLimits, NewExecJob, NewRunJob
+from precast.wire.jobs.views import JobLimits, NewExecJob, NewRunJob, StaleValues
 
 # Kinds of jobs. `release` releases the staged catalog of each node at its turn, and has it applied.
 APPLY, EXEC, FACTS, RESTART, REBOOT, RELEASE = "apply", "exec", "facts", "restart", "reboot", "release"
@@ -50,6 +50,7 @@ class JobRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     until: datetime | None = None
     overrides_window: bool = False
     overrides_futures: bool = False
+    stale_values: StaleValues = "rerun"
     needs_s: float = USUAL_S  # declared, or as long as it has taken before
 
     def encode(self) -> bytes:
@@ -84,6 +85,7 @@ def request_run(body: NewRunJob, count: int) -> JobRequest:
         tags=body.tags,
         overrides_window=body.overrides_window,
         overrides_futures=body.overrides_futures,
+        stale_values=body.stale_values,
     )
 
 

@@ -9,12 +9,22 @@ from typing import Protocol
 
 from precast.base.ids import Ids
 from precast.services import texts
+from precast.services.futures.members import KEEP, RERUN, find_stale_consumers
 from precast.services.identity.signer.messages import Credential
 from precast.services.jobs import issues
 from precast.services.jobs.creation import JobCreation, NewJob
 from precast.services.jobs.driving.job_windows import Openings, find_held
 from precast.services.jobs.node_environments import require_environments
-from precast.services.jobs.requests import APPLY, EXEC, PLAN, decode_request, request_command, request_run
+from precast.services.jobs.requests import (
+    APPLY,
+    EXEC,
+    PLAN,
+    RELEASE,
+    JobRequest,
+    decode_request,
+    request_command,
+    request_run,
+)
 from precast.services.jobs.sealed_commands import CommandSigner, NewCommand, SealedRequest, seal_command
 from precast.services.jobs.views import view_job, view_output, view_step, view_wait, view_window
 from precast.services.query.targets import ResolvedTargets, TargetService
@@ -184,10 +194,22 @@ class JobService:
     ) -> Transaction[JobView]:
         if not (yield from self._jobs.reopen(job, sealed.request.encode())):
             raise issues.RUN_OPEN.error(run=job.id, verb=verb)
-        yield from self._creation.add_round(job.id, job.round + 1, sealed.request, nodes, sealed.seals)
+        n, stale = job.round + 1, list[tuple[str, str]]()
+        if job.kind in (APPLY, RELEASE) and verb == "retry":
+            stale = yield from self._find_stale(job, sealed.request, nodes)
+        again = [node for node, _ in stale] if sealed.request.stale_values == RERUN else []
+        yield from self._creation.add_round(job.id, n, job.kind, sealed.request, [*nodes, *again], sealed.seals)
+        if not again:
+            yield from self._creation.fail_stale(job.id, n, stale, len(nodes))
         yield from self._audit.add(actor, f"run.{verb}", job.id, count=len(nodes))
         found = yield from self._find(job.id, None, ())
         return (yield from self._view(found))
+
+    def _find_stale(self, job: JobRow, request: JobRequest, nodes: Sequence[str]) -> Transaction[list[tuple[str, str]]]:
+        """The nodes that were given values which these nodes promise again, unless the job leaves them as they are."""
+        if request.stale_values == KEEP:
+            return []
+        return (yield from find_stale_consumers(job.id, nodes))
 
     def _request_end(
         self, job_id: str, actor: str, state: str, kind: str | None, environments: Sequence[str]

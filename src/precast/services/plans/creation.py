@@ -1,8 +1,9 @@
 """Stores runs of plans: a run is stored whole, with its attempts and all that it has pinned, in the transaction that starts it."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from precast.services.futures.members import add_plan_members
 from precast.services.jobs.creation import JobCreation
 from precast.services.jobs.requests import EXEC_GRACE_S, PLAN, JobRequest, digest_work
 from precast.services.plans.pinned import PinnedPlan
@@ -15,6 +16,7 @@ from precast.store.jobs.attempts import Attempts, NewAttempt
 from precast.store.jobs.jobs import NewJobRow
 from precast.store.plans.runs import PlanRunRow, PlanRuns
 from precast.store.plans.task_content import TaskContents
+from precast.wire.jobs.programs import CatalogWork, ManifestWork, parse_program
 
 NAMES_SHOWN = 20
 
@@ -86,7 +88,7 @@ class PlanRunCreation:
         n: int,
         request: JobRequest,
         pinned: PinnedPlan,
-        instances: Iterable[Instances],
+        instances: Sequence[Instances],
         sealed: SealedPrograms,
     ) -> Transaction[None]:
         """Add an attempt for each of these steps. Those of the first round are no changes: a large run would begin with as many."""
@@ -104,3 +106,21 @@ class PlanRunCreation:
             for place, node in enumerate(group.nodes)
         ]
         yield from self._stores.attempts.add(job, n, request.allowed_s, attempts)
+        if pinned.catalogs and pinned.mode != "noop":
+            applied = yield from self._find_applied(job, pinned, instances)
+            yield from add_plan_members(job, n, applied, self._stores.attempts.now())
+
+    def _find_applied(
+        self, job: str, pinned: PinnedPlan, instances: Sequence[Instances]
+    ) -> Transaction[list[tuple[int, str, str]]]:
+        """The steps that apply catalogs and may fulfil promises: each by task, node and the digest of the catalog."""
+        applied: list[tuple[int, str, str]] = []
+        for task, names in instances:
+            nodes = {node for node in names if node in pinned.catalogs}
+            for row in (yield from self._stores.runs.list_programs(job, task)) if nodes else ():
+                work = parse_program(row.program).work
+                if isinstance(work, CatalogWork | ManifestWork) and work.mode == "enforce":
+                    entry = work.entry if isinstance(work, ManifestWork) else ""
+                    versions = [(node, pinned.catalogs[node].get(entry)) for node in row.nodes if node in nodes]
+                    applied += [(task, node, digest) for node, digest in versions if digest]
+        return applied

@@ -16,9 +16,20 @@ ADD = insert(
     "document text, role text, key text, scope text",
     "ON CONFLICT (document, role, key) DO NOTHING",
 )
-HAS_PROMISES = Query(
-    "futures.has_promises", "SELECT 1 WHERE EXISTS (SELECT 1 FROM catalog_future WHERE role = 'promise')"
+OF_PINNED = batch(
+    "futures.of_pinned",
+    "node text, digest text, job text",
+    """
+    SELECT input.node, input.digest, named.environment, named.skeleton FROM input CROSS JOIN node_release AS named
+    WHERE named.node = input.node AND named.digest = input.digest
+        AND EXISTS (SELECT 1 FROM catalog_future WHERE document = named.skeleton)
+    UNION
+    SELECT input.node, input.digest, held.environment, held.skeleton FROM input CROSS JOIN entry_hold AS held
+    WHERE held.job = input.job AND held.node = input.node AND held.digest = input.digest
+        AND EXISTS (SELECT 1 FROM catalog_future WHERE document = held.skeleton)
+    """,
 )
+HAS_ANY = Query("futures.has_catalogs", "SELECT 1 WHERE EXISTS (SELECT 1 FROM catalog_future)")
 NEEDS = Query(
     "futures.needs", "SELECT key FROM catalog_future WHERE document = :document AND role = 'need' ORDER BY key"
 )
@@ -194,10 +205,18 @@ def find_need_rights(claims: Sequence[NeedClaim]) -> Transaction[list[NeedRight 
 
 def list_catalogs(nodes: Sequence[str], *, staged: bool = False) -> Transaction[list[NodeCatalog]]:
     """The served catalogs of these nodes, or the staged ones, that promise or need something."""
-    if not (yield HAS_PROMISES()):
+    if not (yield HAS_ANY()):
         return []
     query = OF_STAGED if staged else OF_SERVED
     return [NodeCatalog(*row) for row in (yield query(nodes=json_list(nodes)))]
+
+
+def list_pinned(job: str, catalogs: Sequence[tuple[str, str]]) -> Transaction[dict[tuple[str, str], NodeCatalog]]:
+    """Those of the catalogs, by node and digest, that promise or need something: released ones, and those that a job pins."""
+    if not catalogs or not (yield HAS_ANY()):
+        return {}
+    rows = yield OF_PINNED.many_tuples([(node, digest, job) for node, digest in sorted(set(catalogs))])
+    return {(node, digest): NodeCatalog(node, environment, document) for node, digest, environment, document in rows}
 
 
 def list_promises(documents: Iterable[str]) -> Transaction[dict[str, list[str]]]:

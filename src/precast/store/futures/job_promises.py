@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from precast.base.clock import to_micros
-from precast.store.engine.query import Query, Transaction, batch, insert
+from precast.store.engine.query import Query, Transaction, batch, insert, json_list
 from precast.store.futures.topics import JOB, ValueKey, wake_values
 from precast.store.futures.values import StoredValue, ValueRow, job_row
 
@@ -125,6 +125,17 @@ OF_JOB = Query(
     SELECT p.job, p.key, p.node, p.state, p.number, p.environment, p.value, p.is_sensitive, p.digest, p.expires_at,
         p.reason, p.task, p.n FROM job_promise AS p
     WHERE p.job = :job AND (p.key, p.node, p.task) > (:key, :node, :task) ORDER BY p.key, p.node, p.task LIMIT :limit
+    """,
+)
+PENDING = Query(
+    "futures.pending_of_nodes",
+    """
+    SELECT job, task, node, n, key FROM job_promise WHERE job = :job AND state = 'pending'
+        AND node IN (SELECT value FROM json_each(:nodes)) ORDER BY node, key, task
+    """,
+    postgresql="""
+    SELECT job, task, node, n, key FROM job_promise WHERE job = :job AND state = 'pending'
+        AND node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) ORDER BY node, key, task
     """,
 )
 DELETE = Query("futures.delete_promises", "DELETE FROM job_promise WHERE job = :job")
@@ -258,6 +269,12 @@ def list_of_keys(keys: Sequence[tuple[str, str]]) -> Transaction[list[ValueRow]]
 def find_exact(values: Sequence[tuple[str, str, str]]) -> Transaction[list[ValueRow]]:
     """The promises of nodes, each by job, key and node."""
     return _merge([job_row(row) for row in (yield EXACT.many_tuples(values))]) if values else []
+
+
+def list_pending(job: str, nodes: Sequence[str]) -> Transaction[list[tuple[AttemptName, str]]]:
+    """What these nodes still promise in a job."""
+    rows = yield PENDING(job=job, nodes=json_list(nodes))
+    return [(AttemptName(*row[:4]), row[4]) for row in rows]
 
 
 def list_of_job(job: str, after: tuple[str, str, int], limit: int) -> Transaction[list[JobPromise]]:

@@ -14,12 +14,20 @@ from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store.engine.compression import compress, decompress
 from precast.store.engine.database import Database
 from precast.store.engine.query import Row, Transaction, Wake, json_list
+from precast.store.futures import job_promises, waits
+from precast.store.futures.job_promises import AttemptName
 from precast.store.jobs import queries as queries
 from precast.store.jobs.jobs import CHANGED_PREFIX, DUE_TOPIC, MOVED_PREFIX
 from precast.wire.jobs import states
 
 # How many changes a driver numbers in one transaction, so that other writers are not delayed.
 PAGE = 1_000
+# How an attempt ended, for those who wait for what it promised.
+_ENDS = {
+    states.SKIPPED: "it was skipped",
+    states.CANCELLED: "its run was cancelled",
+    states.EXPIRED: "its run did not begin",
+}
 # The most output that is stored of one node's command, whatever the node sends: more than an order can ask for.
 OUTPUT_BYTES = 4 * 1024 * 1024
 
@@ -158,6 +166,10 @@ class Attempts:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def now(self) -> datetime:
+        """The time of the database."""
+        return self._database.clock.now()
 
     def _now(self) -> int:
         return to_micros(self._database.clock.now())
@@ -334,6 +346,8 @@ class Attempts:
         rows = yield queries.END(**values, state=ending.state, reason=ending.reason, before=before, now=self._now())
         if rows:
             yield Wake(MOVED_PREFIX + key.job)
+            if rows[0][4]:
+                yield from job_promises.end_attempt(AttemptName(*key), _why(ending), self.now())
         elif (yield queries.ADD_LATE(**values, late=ending.state)):
             yield from self._number_late(key)
         return bool(rows)
@@ -367,18 +381,26 @@ class Attempts:
             "now": self._now(),
         }
         rows = yield queries.END_QUEUED_BUT(**values, tasks=json_list(but)) if but else queries.END_QUEUED(**values)
+        ended = [(AttemptName(job, *row[:3]), _why(ending)) for row in rows if row[5]]
+        yield from job_promises.end_attempts(ended, self.now())
         return [
             EndedWait(AttemptKey(job, task, node, n), _claim(claim, instance), False)
-            for task, node, n, claim, instance in rows
+            for task, node, n, claim, instance, _ in rows
         ]
 
     def expire(self, job: str, since: datetime | None = None) -> Transaction[list[EndedWait]]:
         """End the attempts whose wait is over, of waits that began after `since`."""
         start = 0 if since is None else to_micros(since)
         rows = yield queries.EXPIRE(job=job, now=self._now(), since=start)
+        ended = [
+            (AttemptName(job, task, node, n), "its run is lost" if reason == states.LOST else "its run did not begin")
+            for task, node, n, _, _, reason, futures in rows
+            if futures
+        ]
+        yield from job_promises.end_attempts(ended, self.now())
         return [
             EndedWait(AttemptKey(job, task, node, n), _claim(claim, instance), reason == states.LOST)
-            for task, node, n, claim, instance, reason in rows
+            for task, node, n, claim, instance, reason, _ in rows
         ]
 
     def hurry(self, job: str, due_at: datetime) -> Transaction[None]:
@@ -463,6 +485,8 @@ def purge_node_attempts(node: str, now: datetime) -> Transaction[None]:
     jobs = {job for (job,) in (yield queries.PURGE_NODE(node=node, now=at))}
     yield queries.UNLOCK_PURGED(node=node)
     yield queries.END_WAITS_OF(node=node)
+    yield from job_promises.purge_node(node, now)
+    yield from waits.purge_node(node)
     yield queries.DELETE_NODE_OUTPUT(node=node)
     yield queries.FORGET_NODE(node=node)
     for job in sorted(jobs):
@@ -470,6 +494,15 @@ def purge_node_attempts(node: str, now: datetime) -> Transaction[None]:
         yield Wake(MOVED_PREFIX + job)
     if jobs:
         yield Wake(DUE_TOPIC)
+
+
+def _why(ending: Ending) -> str:
+    """Why an attempt that ended so does not fulfil what it promised."""
+    detail = ending.message or ending.reason or ""
+    if ending.state == states.COMPLETED:
+        return "its run ended and did not promise it"
+    text = _ENDS.get(ending.state, "its run failed")
+    return f"{text}: {detail}" if detail else text
 
 
 def _claim(number: int | None, instance: str | None) -> NotedClaim | None:

@@ -367,7 +367,7 @@ END = batch(
         report = COALESCE(input.report, attempt.report), message = input.message, result = input.result FROM input
     WHERE attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
         AND attempt.state = input.before
-    RETURNING attempt.job, attempt.task, attempt.node, attempt.n
+    RETURNING attempt.job, attempt.task, attempt.node, attempt.n, attempt.futures
     """,
     key=_KEY,
 )
@@ -385,7 +385,7 @@ END_QUEUED = Query(
     """
     -- Ends all attempts of a job that no node has picked up. Returns the claims that wait for an answer.
     UPDATE attempt SET state = :state, reason = :reason, message = :message, ended_at = :now, due_at = NULL, number = NULL
-    WHERE job = :job AND state = 'QUEUED' RETURNING task, node, n, claim, instance
+    WHERE job = :job AND state = 'QUEUED' RETURNING task, node, n, claim, instance, futures
     """,
 )
 END_QUEUED_BUT = Query(
@@ -393,14 +393,15 @@ END_QUEUED_BUT = Query(
     """
     -- Ends all attempts of a job that no node has picked up, but those of some tasks.
     UPDATE attempt SET state = :state, reason = :reason, message = :message, ended_at = :now, due_at = NULL, number = NULL
-    WHERE job = :job AND state = 'QUEUED' AND task NOT IN (SELECT value FROM json_each(:tasks)) RETURNING task, node, n, claim, instance
+    WHERE job = :job AND state = 'QUEUED' AND task NOT IN (SELECT value FROM json_each(:tasks))
+    RETURNING task, node, n, claim, instance, futures
     """,
     postgresql="""
     UPDATE attempt SET state = :state, reason = :reason, message = :message, ended_at = :now, due_at = NULL, number = NULL
     WHERE job = :job AND state = 'QUEUED' AND NOT task = ANY (ARRAY(
         SELECT CAST(value AS BIGINT) FROM jsonb_array_elements_text(CAST(:tasks AS JSONB)) AS value
     ))
-    RETURNING task, node, n, claim, instance
+    RETURNING task, node, n, claim, instance, futures
     """,
 )
 RESULTS = Query(
@@ -446,7 +447,7 @@ EXPIRE = Query(
             WHEN ordered_at IS NOT NULL THEN 'it did not begin in time' ELSE 'it was away until the end of the wait' END,
         state = CASE WHEN state = 'PICKED_UP' THEN 'FAILED' ELSE 'EXPIRED' END
     WHERE job = :job AND due_at <= :now AND state IN ('QUEUED', 'PICKED_UP') AND coalesce(picked_at, ordered_at, queued_at) >= :since
-    RETURNING task, node, n, claim, instance, reason
+    RETURNING task, node, n, claim, instance, reason, futures
     """,
     postgresql="""
     UPDATE attempt SET ended_at = :now, due_at = NULL, number = NULL,
@@ -460,7 +461,7 @@ EXPIRE = Query(
             AND coalesce(picked_at, ordered_at, queued_at) >= :since
         ORDER BY node LIMIT 10000 FOR UPDATE SKIP LOCKED
     )
-    RETURNING task, node, n, claim, instance, reason
+    RETURNING task, node, n, claim, instance, reason, futures
     """,
 )
 NEXT_DUE = Query("jobs.next_due", "SELECT min(due_at) FROM attempt WHERE job = :job AND due_at IS NOT NULL")

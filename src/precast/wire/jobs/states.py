@@ -1,7 +1,7 @@
 """The states of attempts, exactly, and the reasons of those that have one.
 
     QUEUED -> PICKED_UP -> COMPLETED | FAILED(reason)
-    QUEUED -> CANCELLED | EXPIRED | SKIPPED(reason) | FAILED(unreachable, purged, refused, aborted, deadlock)
+    QUEUED -> CANCELLED | EXPIRED | SKIPPED(reason) | FAILED(unreachable, purged, refused, aborted, deadlock, stale-value)
 
 A retry is a new attempt. The state of a step is the state of its newest attempt. Runs, commands and actions show these states.
 """
@@ -23,7 +23,9 @@ ABORTED, REFUSED, NOOP_ONLY, INTERRUPTED = "aborted", "refused", "no-op-only", "
 LOST, UNREACHABLE, PURGED, DEADLOCK = "lost", "unreachable", "purged", "deadlock"
 # A test of a task of a plan has failed: before the task, which then did not begin, or after it.
 PRE_TEST, POST_TEST = "pre-test", "post-test"
-FAILED_UNSEEN = (UNREACHABLE, PURGED, REFUSED, ABORTED, DEADLOCK)
+# It was given a value that is promised again, and the job fails such nodes rather than to run them again.
+STALE_VALUE = "stale-value"
+FAILED_UNSEEN = (UNREACHABLE, PURGED, REFUSED, ABORTED, DEADLOCK, STALE_VALUE)
 # Reasons of SKIPPED.
 AWAY, HALTED, NOT_RELEASED = "away", "halted", "not-released"
 # Of tasks of plans: its condition is false, it was not chosen, it has nothing to do, what it waits for has failed.

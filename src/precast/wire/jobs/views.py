@@ -1,7 +1,7 @@
 """Bodies of the API about jobs over nodes: new jobs, their state, and the changes since a number."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -33,6 +33,10 @@ class JobLimits(msgspec.Struct, frozen=True):
     needs_s: Seconds | None = None
 
 
+# What a retry does with nodes that succeeded with a value which is promised again: it runs or fails them, or keeps them as they are.
+StaleValues = Literal["rerun", "fail", "keep"]
+
+
 class NewRunJob(msgspec.Struct, frozen=True):
     """Make nodes apply their released catalogs now."""
 
@@ -43,6 +47,7 @@ class NewRunJob(msgspec.Struct, frozen=True):
     why: str = ""
     overrides_window: bool = False
     overrides_futures: bool = False  # it starts though nodes would wait for values that never come
+    stale_values: StaleValues = "rerun"
 
 
 class NewExecJob(msgspec.Struct, frozen=True):

@@ -1,11 +1,13 @@
 """Routes of futures. Who may see an environment may see its values, except sensitive ones, which go to nodes only."""
 
-from precast.api.http.routes import ENVIRONMENT, Call, person, route
+from precast.api.http.routes import ENVIRONMENT, OWN, Call, person, route
 from precast.services.code import issues as code_issues
 from precast.services.code.environments import check_name
 from precast.services.futures import issues
 from precast.services.futures.service import FutureService
-from precast.wire.futures import FutureChanges, NewFuture, StandingFuture
+from precast.services.jobs import issues as run_issues
+from precast.services.jobs.future_views import JobFutureViews
+from precast.wire.futures import FutureChanges, FutureExplanation, JobFutures, NewFuture, StandingFuture
 
 _PATH = "/v1/environments/{environment}/futures"
 _VIEWER = person("viewer", ENVIRONMENT)
@@ -14,8 +16,8 @@ _VIEWER = person("viewer", ENVIRONMENT)
 class FuturesApi:
     """Handles the routes of futures."""
 
-    def __init__(self, futures: FutureService) -> None:
-        self._futures = futures
+    def __init__(self, futures: FutureService, jobs: JobFutureViews) -> None:
+        self._futures, self._jobs = futures, jobs
 
     @route(
         "GET",
@@ -59,6 +61,30 @@ class FuturesApi:
             int(after) if after.isdecimal() and len(after) < 20 else 0,
             float(wait) if wait.isdecimal() and len(wait) < 6 else 0.0,
         )
+
+    @route(
+        "GET",
+        f"{_PATH}/why",
+        _VIEWER,
+        "Who promises and who needs a key, its values, and the open runs that are concerned",
+        FutureExplanation,
+        query=("key",),
+        errors=(code_issues.BAD_NAME, issues.BAD_KEY),
+    )
+    async def why(self, call: Call) -> FutureExplanation:
+        return await self._futures.why(_environment(call), call.query.get("key", ""))
+
+    @route(
+        "GET",
+        "/v1/runs/{run}/futures",
+        person("viewer", OWN),
+        "What the members of a run promise, who waits for whom, and who was given values that are replaced",
+        JobFutures,
+        query=("after",),
+        errors=(run_issues.NO_SUCH_RUN,),
+    )
+    async def show_run(self, call: Call) -> JobFutures:
+        return await self._jobs.show(call.path["run"], call.query.get("after", ""), call.environments)
 
     @route(
         "POST",

@@ -35,6 +35,7 @@ from precast.services.jobs.meters import JobMeters
 from precast.services.jobs.reconciler import Reconciler
 from precast.services.jobs.results import AttemptResults
 from precast.services.jobs.service import JobService
+from precast.services.jobs.standstills import Standstills
 from precast.services.sessions.orders import MAX_ORDERS, OrderService
 from precast.services.windows.cron import parse_cron
 from precast.store.actions.actions import Actions
@@ -110,7 +111,8 @@ def build_job_meters(database: Database) -> JobMeters:
 
 
 def build_reconciler(database: Database) -> Reconciler:
-    return Reconciler(database, Attempts(database), NodeLocks(database), _build_grants(database))
+    standstills = Standstills(database, Jobs(database))
+    return Reconciler(database, Attempts(database), NodeLocks(database), _build_grants(database), standstills)
 
 
 def build_job_releases(database: Database) -> JobReleases:

@@ -11,9 +11,11 @@ from precast.cli import issues
 from precast.cli.console.client import add_connection, connect, segment
 from precast.cli.console.files import read_source
 from precast.cli.console.output import format_time, print_json, print_table
-from precast.wire.futures import FutureChanges, NewFuture, StandingFuture
+from precast.cli.jobs.futures import describe_waits, read_run_futures
+from precast.wire.futures import FutureChanges, FutureExplanation, NewFuture, StandingFuture
 
 SHORT = 60
+NAMES_SHOWN = 20
 WAIT_S = 15
 
 
@@ -33,6 +35,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--sensitive", action="store_true", help="seal it, and show it to nobody but the nodes that need it"
     )
     put.add_argument("--remove", action="store_true", help="delete the value instead")
+    why = _add(commands, "why", "show who promises a key, who needs it, and who waits for whom", _why)
+    why.add_argument("key", metavar="KEY")
     watch = _add(commands, "watch", "print the values of a key whenever one changes, until interrupted", _watch)
     watch.add_argument("key", metavar="KEY")
 
@@ -122,6 +126,34 @@ def _print_changes(args: argparse.Namespace, changes: FutureChanges) -> None:
         print(f"{args.key} has no value in {args.environment}", flush=True)
     for row in () if args.json else changes.values:
         print(f"{format_time(row.changed_at)}  {row.node or row.said_by}  {_show(row)}", flush=True)
+
+
+def _why(args: argparse.Namespace) -> int:
+    client = connect(args)
+    found = client.ask("GET", f"{_path(args)}/why", FutureExplanation, query={"key": args.key})
+    runs = {job: read_run_futures(client, job) for job in found.jobs}
+    if args.json:
+        print_json({"key": msgspec.to_builtins(found), "runs": msgspec.to_builtins(runs)})
+        return 0
+    print(f"promised by  {_names(found.promising) or 'the released catalog of no node'}")
+    print(f"needed by    {_names(found.needing) or 'the released catalog of no node'}")
+    if found.values:
+        _print_rows(found.values)
+    else:
+        print(f"it has no value in {args.environment}")
+    for job, futures in runs.items():
+        print(f"run {job}:")
+        for promise in futures.promises:
+            if promise.key == args.key:
+                print(f"  {promise.node} {promise.state}{f': {promise.reason}' if promise.reason else ''}")
+        for line in describe_waits(futures, args.key):
+            print(f"  {line}")
+    return 0
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(names[:NAMES_SHOWN]) + more
 
 
 def _print_rows(rows: Sequence[StandingFuture]) -> None:

@@ -2,13 +2,14 @@
 
 from lab.job_engine import JobEngine
 from precast.services.jobs.reconciler import Reconciler
+from precast.services.jobs.standstills import Standstills
 from precast.store.engine.query import Query, Transaction
 from precast.store.jobs.attempts import AttemptKey
 from precast.wire.jobs.orders import Abort
 
 
 def reconciler(site: JobEngine) -> Reconciler:
-    return Reconciler(site.database, site.attempts, site.locks, site.grants)
+    return Reconciler(site.database, site.attempts, site.locks, site.grants, Standstills(site.database, site.jobs))
 
 
 async def wait(site: JobEngine, job: str, node: str, for_job: str, for_node: str) -> None:

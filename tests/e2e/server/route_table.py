@@ -124,6 +124,8 @@ GET     /v1/environments/{environment}/exports/{type}/collectors  viewer  named
 GET     /v1/environments/{environment}/futures            viewer    named
 GET     /v1/environments/{environment}/futures/value      viewer    named
 GET     /v1/environments/{environment}/futures/changes    viewer    named
+GET     /v1/environments/{environment}/futures/why        viewer    named
+GET     /v1/runs/{run}/futures                            viewer    own
 POST    /v1/environments/{environment}/futures            operator  named
 GET     /v1/approvals                                     viewer    own
 GET     /v1/approvals/{request}                           viewer    own

@@ -140,6 +140,10 @@ class ApiRole:
         routes.collect(WebPages())
         routes.collect(WebSessionsApi(browsers))
         self._metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(endpoint.connections))
+        hub = self._sessions.futures
+        self._metrics.gauge(
+            "precast_future_subscriptions", "Subscriptions of connected nodes to values of others.", lambda: hub.count
+        )
         self._metrics.gauge(
             "precast_clock_held",
             "1 while this process does not trust the clock, and deletes nothing by age.",

@@ -13,6 +13,7 @@ from precast.services.catalogs.pruning import CatalogPruner, Retention
 from precast.services.clocks.guard import ClockGuard
 from precast.services.code.content_collection import ContentCollector
 from precast.services.facts.retention import FactRetention
+from precast.services.futures.retention import FutureRetention
 from precast.services.jobs.flow.intake_lag import IntakeLag
 from precast.services.jobs.requests import PLAN
 from precast.services.plans.retention import PlanDataRetention
@@ -21,6 +22,7 @@ from precast.store.code.blobs import Blobs
 from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.facts.facts import Facts
+from precast.store.futures import job_promises, waits
 from precast.store.plans.runs import PlanRuns
 from precast.store.secrets.secrets import Secrets
 from precast.store.traces import Traces
@@ -42,12 +44,14 @@ def scheduler_tasks(
         build_report_retention(database, settings, guard).run,
         ContentCollector(database, Blobs(database), Environments(database), guard).run,
         _build_pruner(database, settings, guard).run,
+        FutureRetention(database, guard).run,
         PlanDataRetention(database, PlanRuns(database), guard).run,
         lambda: classification.rules.run(server_id),
     ]
     returners, names = build_returner_service(database, settings)
     tasks += [partial(returners.run, name, server_id) for name in names]
-    works, parts = {PLAN: build_plan_work(database)}, list_plan_parts(database)
+    works = {PLAN: build_plan_work(database)}
+    parts = [*list_plan_parts(database), job_promises.delete_of_job, waits.delete_of_job]
     driver = build_job_driver(
         *(database, guard, lag or IntakeLag(database.clock.monotonic_s)),
         *(works, parts, [returners.enqueue_attempts]),

@@ -9,6 +9,7 @@ from precast.cli.console.output import format_time, print_json, print_table
 from precast.cli.console.parser import declare_exits, set_default_command
 from precast.cli.jobs.control import add_control, follow, start_commands
 from precast.cli.jobs.descriptions import describe_counts, describe_job_state, describe_work
+from precast.cli.jobs.futures import describe_waits, read_run_futures
 from precast.cli.jobs.options import EXITS, add_limits, add_override_futures, limits_of
 from precast.cli.jobs.progress import Progress
 from precast.cli.query.targets import add_targets, targets_of
@@ -27,6 +28,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     mode.add_argument("--noop", action="store_true", help="make no changes, report pending ones (no-op)")
     mode.add_argument("--enforce", action="store_true", help="make changes where the node's policy allows it (default)")
     start.add_argument("--tags", metavar="TAG", action="append", default=[], help="apply only resources with this tag")
+    start.add_argument(
+        "--stale-values",
+        choices=("rerun", "fail", "keep"),
+        default="rerun",
+        help="what a retry does with nodes that succeeded with a value which is promised again (default: rerun)",
+    )
     add_limits(start, deadline="1h")
     add_override_futures(start)
     detailed = "also tell by the exit code whether something changed"
@@ -42,13 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _start(args: argparse.Namespace) -> int:
     tags = [tag for argument in args.tags for tag in argument.split(",") if tag]
     body = NewRunJob(
-        targets_of(args),
-        "noop" if args.noop else "enforce",
-        tags,
-        limits_of(args),
-        args.why,
-        args.override_window,
-        args.override_futures,
+        *(targets_of(args), "noop" if args.noop else "enforce", tags, limits_of(args), args.why, args.override_window),
+        *(args.override_futures, args.stale_values),
     )
     client = connect(args)
     return follow(client, client.ask("POST", RUNS, JobView, body), args, RUNS)
@@ -71,9 +73,10 @@ def _row(job: JobView) -> tuple[str | None, ...]:
 def _show(args: argparse.Namespace) -> int:
     client = connect(args)
     job = client.ask("GET", f"{RUNS}/{segment(args.id)}", JobView)
-    steps = _list_steps(client, job.id)
+    steps, futures = _list_steps(client, job.id), read_run_futures(client, job.id)
     if args.json:
-        print_json({"run": msgspec.to_builtins(job), "steps": msgspec.to_builtins(steps)})
+        shown = {"run": job, "steps": steps, "futures": futures}
+        print_json(msgspec.to_builtins(shown))
         return 0
     why = f", {job.why}" if job.why else ""
     print(f"{job.id}: {describe_work(job)}, by {job.made_by}{why}, {describe_job_state(job.state)}")
@@ -81,6 +84,8 @@ def _show(args: argparse.Namespace) -> int:
     progress = Progress(is_json=False, mode=job.mode)
     for step in steps:
         progress.show_step(step)
+    for line in describe_waits(futures):
+        print(line)
     return 0
 
 

@@ -16,13 +16,16 @@ from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.engine.wakeups import POLL_S
 from precast.store.futures import standing_values
+from precast.store.futures.overview import find_users
 from precast.store.futures.standing_values import PERSON, NewStanding, StandingRow
 from precast.store.futures.topics import ENVIRONMENT, VALUE_PREFIX, parse_value
 from precast.store.identity.audit import AuditLog
 from precast.wire import futures as wire
-from precast.wire.futures import FutureChanges, NewFuture, StandingFuture
+from precast.wire.futures import FutureChanges, FutureExplanation, NewFuture, StandingFuture
 
 PAGE = 500
+# Open jobs that an explanation names.
+JOBS = 20
 # The most nodes of one key that are shown.
 MAX_NODES = wire.MAX_PRODUCERS
 MAX_KEY = 200
@@ -73,6 +76,16 @@ class FutureService:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(min(left_s, POLL_S)):
                         await changed.wait()
+
+    async def why(self, environment: str, key: str) -> FutureExplanation:
+        """Who promises and who needs a key, its values, and the open jobs that are concerned. Raises InputError FUTURE-003."""
+        check_key(key)
+        users = await self._database.read(find_users, environment, key, PAGE, JOBS)
+        values = await self._read_key(environment, key)
+        is_complete = len(users.promising) + len(users.needing) < PAGE and len(users.jobs) < JOBS
+        return FutureExplanation(
+            key, environment, users.promising, users.needing, values[:PAGE], users.jobs, is_complete
+        )
 
     async def put(self, environment: str, new: NewFuture, actor: str) -> list[StandingFuture]:
         """Store a value in place of what a node promised, or for no node; or delete one.

@@ -91,6 +91,8 @@ class FutureHub:
         self._dirty: set[ValueKey] = set()
         self._is_dirty = asyncio.Event()
         self._polled: list[_Watched] = []
+        # The numbers of values by node, as they were polled last; of watched keys only.
+        self._known: dict[_Watched, dict[str, int]] = {}
         self._lagging: set[asyncio.Task[None]] = set()
 
     @property
@@ -179,6 +181,7 @@ class FutureHub:
             others.discard(subscription)
             if not others:
                 del self._by_key[watched]
+                self._known.pop(watched, None)
                 owned = self._by_owner[watched[:2]]
                 owned.discard(watched)
                 if not owned:
@@ -300,7 +303,15 @@ class FutureHub:
             if not self._polled:
                 self._polled = list(self._by_key)
             page, self._polled = self._polled[:READ_AT_ONCE], self._polled[READ_AT_ONCE:]
-            self._mark(ValueKey(*watched, "") for watched in page if watched in self._by_key)
+            page = [watched for watched in page if watched in self._by_key]
+            try:
+                numbers = await self._database.read(_read_numbers, page) if page else {}
+            except PrecastError as error:
+                log.warning("values are polled later: %s", error)
+                continue
+            changed = [watched for watched in page if numbers.get(watched, {}) != self._known.get(watched, {})]
+            self._known.update((watched, numbers.get(watched, {})) for watched in changed)
+            self._mark(ValueKey(*watched, "") for watched in changed)
 
 
 def _read_keys(claims: Sequence[NeedClaim]) -> Transaction[list[_State | None]]:
@@ -364,6 +375,17 @@ def _read_changed(
         rows += yield from table.find_exact(exact)
     rights = (yield from find_need_rights(claims)) if claims else []
     return rows, rights
+
+
+def _read_numbers(keys: Sequence[_Watched]) -> Transaction[dict[_Watched, dict[str, int]]]:
+    """The numbers of the values of keys, by key and node."""
+    found: dict[_Watched, dict[str, int]] = {}
+    for kind, table in ((ENVIRONMENT, standing_values), (JOB, job_promises)):
+        for owner, key, node, number in (
+            yield from table.list_numbers([each[1:] for each in keys if each.kind == kind])
+        ):
+            found.setdefault(_Watched(kind, owner, key), {})[node] = number
+    return found
 
 
 def _find_gone(watched: _Watched, changed: Sequence[ValueKey], values: Sequence[KeyValue]) -> set[str] | None:

@@ -9,6 +9,7 @@ import logging
 
 from precast.base.errors import PrecastError
 from precast.services.jobs.grants import Grants
+from precast.services.jobs.standstills import Standstills
 from precast.services.jobs.waits import find_cycles
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
@@ -27,8 +28,11 @@ PAGE = 200
 class Reconciler:
     """Checks again and again, for as long as `run` runs. Any number of servers may do so."""
 
-    def __init__(self, database: Database, attempts: Attempts, locks: NodeLocks, grants: Grants) -> None:
+    def __init__(
+        self, database: Database, attempts: Attempts, locks: NodeLocks, grants: Grants, standstills: Standstills
+    ) -> None:
         self._database, self._attempts, self._locks, self._grants = database, attempts, locks, grants
+        self._standstills = standstills
         self._proved_s = database.clock.monotonic_s()
 
     async def run(self) -> None:
@@ -36,6 +40,7 @@ class Reconciler:
             await asyncio.sleep(CHECK_EVERY_S)
             try:
                 await self.break_cycles()
+                await self._standstills.end()
                 if self._database.clock.monotonic_s() - self._proved_s >= PROVE_EVERY_S:
                     await self.put_right()
                     self._proved_s = self._database.clock.monotonic_s()

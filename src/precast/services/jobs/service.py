@@ -276,7 +276,7 @@ class JobService:
 
     def _find(self, job_id: str, kind: str | None, environments: Sequence[str]) -> Transaction[JobRow]:
         job = (yield from self._jobs.find(job_id)) if is_id(job_id) else None
-        if job is None or kind not in (None, job.kind) or not _is_visible(job, environments):
+        if job is None or kind not in (None, job.kind) or not is_visible(job, environments):
             raise issues.NO_SUCH_RUN.error(run=job_id[:80])
         return job
 
@@ -326,5 +326,6 @@ def is_id(text: str) -> bool:
     return len(text) <= 64 and text.isascii() and text.replace("-", "").isalnum()
 
 
-def _is_visible(job: JobRow, environments: Sequence[str]) -> bool:
+def is_visible(job: JobRow, environments: Sequence[str]) -> bool:
+    """Whether a person may see a job whose token is limited to these environments; none means all."""
     return not environments or job.environment in environments

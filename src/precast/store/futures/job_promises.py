@@ -110,6 +110,14 @@ OF_KEYS = batch(
     FROM input CROSS JOIN job_promise AS p WHERE p.job = input.job AND p.key = input.key
     """,
 )
+NUMBERS = batch(
+    "futures.promise_numbers",
+    "job text, key text",
+    """
+    SELECT p.job, p.key, p.node, sum(p.number) FROM input CROSS JOIN job_promise AS p
+    WHERE p.job = input.job AND p.key = input.key GROUP BY p.job, p.key, p.node
+    """,
+)
 EXACT = batch(
     "futures.promises_exact",
     "job text, key text, node text",
@@ -264,6 +272,12 @@ def purge_node(node: str, now: datetime) -> Transaction[None]:
 def list_of_keys(keys: Sequence[tuple[str, str]]) -> Transaction[list[ValueRow]]:
     """The promises of keys in jobs, one for each node."""
     return _merge([job_row(row) for row in (yield OF_KEYS.many_tuples(keys))]) if keys else []
+
+
+def list_numbers(keys: Sequence[tuple[str, str]]) -> Transaction[list[tuple[str, str, str, int]]]:
+    """The numbers of the promises of keys, by job, key and node."""
+    rows = (yield NUMBERS.many_tuples(keys)) if keys else []
+    return [(job, key, node, int(number)) for job, key, node, number in rows]
 
 
 def find_exact(values: Sequence[tuple[str, str, str]]) -> Transaction[list[ValueRow]]:

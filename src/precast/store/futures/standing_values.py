@@ -42,6 +42,14 @@ OF_KEYS = batch(
     WHERE v.environment = input.environment AND v.key = input.key
     """,
 )
+NUMBERS = batch(
+    "futures.standing_numbers",
+    "environment text, key text",
+    """
+    SELECT v.environment, v.key, v.node, v.number FROM input CROSS JOIN standing_value AS v
+    WHERE v.environment = input.environment AND v.key = input.key
+    """,
+)
 EXACT = batch(
     "futures.standing_exact",
     "environment text, key text, node text",
@@ -102,6 +110,9 @@ DELETE_EXPIRED = Query(
     ) AND expires_at < :before_at RETURNING environment, key, node
     """,
 )
+HAS_EXPIRED = Query(
+    "futures.has_expired", "SELECT 1 WHERE EXISTS (SELECT 1 FROM standing_value WHERE expires_at < :before_at)"
+)
 COUNT = Query("futures.count_standing", "SELECT count(*) FROM standing_value")
 
 
@@ -159,6 +170,11 @@ def list_of_keys(keys: Sequence[tuple[str, str]]) -> Transaction[list[ValueRow]]
     return [standing_row(row) for row in (yield OF_KEYS.many_tuples(keys))] if keys else []
 
 
+def list_numbers(keys: Sequence[tuple[str, str]]) -> Transaction[list[tuple[str, str, str, int]]]:
+    """The numbers of the values of keys, by environment, key and node."""
+    return [tuple(row) for row in (yield NUMBERS.many_tuples(keys))] if keys else []
+
+
 def find_exact(values: Sequence[tuple[str, str, str]]) -> Transaction[list[ValueRow]]:
     """Those of the values that exist, each by environment, key and node."""
     return [standing_row(row) for row in (yield EXACT.many_tuples(values))] if values else []
@@ -194,6 +210,10 @@ def delete_unpromised(nodes: Sequence[str]) -> Transaction[None]:
     if (yield HAS_ANY()):
         rows = yield DELETE_UNPROMISED(nodes=json_list(nodes))
         yield from wake_values(ValueKey(ENVIRONMENT, *row) for row in rows)
+
+
+def has_expired(before: datetime) -> Transaction[bool]:
+    return bool((yield HAS_EXPIRED(before_at=to_micros(before))))
 
 
 def delete_expired(before: datetime, limit: int) -> Transaction[int]:

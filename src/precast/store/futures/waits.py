@@ -85,6 +85,20 @@ OF_PRODUCERS = Query(
     WHERE bound.job = :job AND bound.is_standing = 0 ORDER BY bound.node, bound.key, bound.producer
     """,
 )
+OPEN = Query(
+    "futures.open_attempts",
+    """
+    -- The open attempts of a job, each with the attempt that holds its node's lock.
+    SELECT attempt.job, attempt.task, attempt.node, attempt.n, attempt.state, attempt.ordered_at, attempt.claim, attempt.tries,
+        held.job, held.task, held.node, held.n
+    FROM attempt LEFT JOIN node_lock AS held ON held.node = attempt.node
+    WHERE attempt.job = :job AND attempt.state IN ('QUEUED', 'PICKED_UP') ORDER BY attempt.node, attempt.task
+    """,
+)
+PENDING = Query(
+    "futures.pending_of_job",
+    "SELECT key, job, task, node, n FROM job_promise WHERE job = :job AND state = 'pending' ORDER BY key, node, task",
+)
 PURGE = Query("futures.purge_waits", "DELETE FROM future_wait WHERE node = :node")
 DELETE_WAITS = Query("futures.delete_waits", "DELETE FROM future_wait WHERE job = :job")
 DELETE_BINDINGS = Query("futures.delete_bindings", "DELETE FROM future_binding WHERE job = :job")
@@ -99,6 +113,17 @@ class FutureWait(NamedTuple):
     is_idle: bool
     since: datetime
     due_at: datetime
+
+
+class OpenAttempt(NamedTuple):
+    """An attempt that has not ended, and the attempt that holds its node's lock."""
+
+    attempt: AttemptName
+    state: str
+    has_turn: bool
+    is_claimed: bool
+    is_away: bool
+    holder: AttemptName | None
 
 
 class NewWait(NamedTuple):
@@ -159,6 +184,23 @@ def has_idle() -> Transaction[bool]:
 def list_idle_jobs(limit: int) -> Transaction[list[str]]:
     """Jobs of which a run has nothing to do but wait."""
     return [job for (job,) in (yield JOBS(limit=limit))]
+
+
+def list_open(job: str) -> Transaction[list[OpenAttempt]]:
+    """The attempts of a job that have not ended."""
+    found = []
+    for *name, state, ordered, claim, tries, held_job, held_task, held_node, held_n in (yield OPEN(job=job)):
+        holder = None if held_job is None else AttemptName(held_job, held_task, held_node, held_n)
+        found.append(OpenAttempt(AttemptName(*name), state, ordered is not None, claim is not None, tries > 0, holder))
+    return found
+
+
+def list_pending(job: str) -> Transaction[dict[str, list[AttemptName]]]:
+    """The attempts of a job that will promise a key, by key."""
+    found: dict[str, list[AttemptName]] = {}
+    for key, *name in (yield PENDING(job=job)):
+        found.setdefault(key, []).append(AttemptName(*name))
+    return found
 
 
 def list_waits(job: str, limit: int) -> Transaction[list[FutureWait]]:

@@ -1,4 +1,4 @@
-"""The errors of the agent. While facts are collected, FACT-010 to FACT-033 are warnings: the other facts are collected all the same."""
+"""The errors of the agent. While facts are collected, FACT-010 to FACT-044 are warnings: the other facts are collected all the same."""
 
 from precast.base.errors import Issue, Kind
 
@@ -77,6 +77,32 @@ TOO_MANY = Issue(
     "the fact {name} is left out: with its {count} values all facts have more than {limit}",
     "write less data, or put it into Hiera, where the catalog is compiled",
 )
+RUBY_FACT_FAILED = Issue(
+    "FACT-040",
+    Kind.INPUT,
+    "the fact {fact} has no value: {reason} ({place})",
+    "the module's code raised this error; the other facts are collected all the same",
+)
+RUBY_FILE_FAILED = Issue(
+    "FACT-041",
+    Kind.INPUT,
+    "{place}: the rest of this file of facts was not read: {reason}",
+    "the module's code raised this error; the facts that the file added before are collected",
+)
+NEEDS_RUBY = Issue(
+    "FACT-042",
+    Kind.INPUT,
+    "{what} needs more of Ruby than this node runs: {reason} ({place})",
+    "`precast env facts` lists such facts before a release; write the fact in Python, as MODULE/precast/facts/NAME.py",
+)
+RUBY_FACTS_LATE = Issue(
+    "FACT-043",
+    Kind.UNAVAILABLE,
+    "{count} facts of modules were not read in time: {names}",
+    "look for slow facts among the other warnings: all of them share {deadline_s:g} s",
+)
+RUBY_FACT_TOLD = Issue("FACT-044", Kind.INPUT, "{place}: {message}", "the module's code gave this warning")
+
 TOO_BIG = Issue(
     "FACT-033",
     Kind.INPUT,

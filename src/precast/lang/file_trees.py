@@ -8,13 +8,17 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
 from precast.base import digests
+from precast.lang.fact_files import ruby_fact_files
 from precast.lang.inputs import ABSENT, Answer
 
 PLUGIN_KINDS: Final = ("facts", "functions", "types")
+# The kind of the Ruby files that nodes need for the facts of modules: MODULE/ruby_facts/PATH below the module's `lib`.
+RUBY_FACTS: Final = "ruby_facts"
 _PLUGIN_FILE: Final = re.compile(r"[a-z]\w*\.py")
-# Readers of the files in which modules add facts, by folder and end of the name. Facter loads only Ruby files of the folder itself.
+# Readers of the files in which modules add facts that a node may lack, by folder and end of the name: Ruby facts that no node reads, and
+# data. Facter loads only Ruby files of the folder itself.
 FACT_READERS: Final = {
-    "lib/facter": {"rb": "ruby_facts"},
+    "lib/facter": {"rb": "refused_ruby_facts"},
     "facts.d": {"yaml": "yaml_data", "yml": "yaml_data", "json": "json_data", "txt": "text_facts"},
 }
 # Folders below `lib` of a module with code that only a compiler or a command of Puppet loads.
@@ -100,9 +104,9 @@ class FileStore:
         return self._modules[roots]
 
     def plugins(self, roots: tuple[str, ...]) -> tuple[tuple[str, digests.Digest], ...]:
-        """The plug-ins of all modules; searched for once."""
+        """The plug-ins of all modules, and the Ruby files of their facts; searched for once."""
         if roots not in self._plugins:
-            self._plugins[roots] = tuple(
+            python = tuple(
                 (f"{module}/{kind}/{name}", digest)
                 for module, directory in sorted(self.modules(roots).items())
                 if self.names(f"{directory}/precast") is not ABSENT
@@ -110,6 +114,10 @@ class FileStore:
                 for name in self._listed(f"{directory}/precast/{kind}")
                 if _PLUGIN_FILE.fullmatch(name)
                 and (digest := self.digest(f"{directory}/precast/{kind}/{name}")) is not ABSENT
+            )
+            ruby = ruby_fact_files(self, roots).items()
+            self._plugins[roots] = python + tuple(
+                (f"{module}/{RUBY_FACTS}/{inner}", self.digest(path)) for (module, inner), path in ruby
             )
         return self._plugins[roots]
 

@@ -27,7 +27,7 @@ include web, db
 TYPES = "selboolean { 'a': } selboolean { 'b': require => Selboolean['a'] } notify { 'c': }\n"
 FACT = """
 Facter.add(:disk_layout) do
-  setcode { 'raid' }
+  setcode { Augeas.open('/') }
 end
 """
 READS_FACT = "notify { 'n': message => \"${facts['disk_layout']} ${facts['undeclared']}\" }\n"
@@ -166,7 +166,7 @@ async def test_missing_fact_of_a_module_is_an_error_if_the_environment_says_so(s
 async def test_files_of_facts_that_do_not_concern_a_missing_fact_lead_to_no_compile(site: Site) -> None:
     files = {"manifests/site.pp": READS_FACT, "modules/disks/lib/facter/disk_layout.rb": FACT}
     await site.stage(files)
-    other = {**files, "modules/other/lib/facter/other.rb": "Facter.add('other') { setcode { 1 } }\n"}
+    other = {**files, "modules/other/facts.d/other.yaml": "other: 1\n"}
     assert await site.stage(other) == 0
     assert len(await site.warnings()) == 3
     # A plug-in that collects the fact: a node without it does not have it, as with any other fact.

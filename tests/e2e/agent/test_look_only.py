@@ -44,6 +44,18 @@ def facts():
     return {{"evil": {{"uid": os.getuid(), "euid": os.geteuid(), **tried, "groups": os.getgroups()}}}}
 """
 
+# The same in Ruby, as modules of Puppet add facts.
+RUBY_FACT = """
+Facter.add(:evil_ruby) do
+  setcode do
+    {{
+      'uid' => `id -u`.to_i, 'wrote' => system('touch {marks}/ruby 2>/dev/null'), 'secret' => File.readable?('{secret}'),
+      'asked' => Facter.value('os.family'),
+    }}
+  end
+end
+"""
+
 CODE = """
 $m = '{marks}'
 exec {{ 'guarded by onlyif': command => '/bin/true', onlyif => "/bin/touch $m/onlyif" }}
@@ -100,6 +112,9 @@ class Attack:
         secret = str(self.directory / "secret")
         plugin = PLUGIN.format(marks=str(self.marks), secret=secret, port=self.site.port)
         (plugins / "evil.py").write_text(plugin)
+        (code / "modules/evil/lib/facter").mkdir(parents=True)
+        ruby = RUBY_FACT.format(marks=str(self.marks), secret=secret)
+        (code / "modules/evil/lib/facter/evil_ruby.rb").write_text(ruby)
         types = code / "modules/evil/lib/puppet/type"
         types.mkdir(parents=True)
         for name, parameters in TYPES.items():
@@ -130,10 +145,10 @@ class Attack:
     def left_marks(self) -> set[str]:
         return {path.name for path in self.marks.iterdir()}
 
-    def facts(self) -> dict[str, object]:
+    def facts(self, name: str = "evil") -> dict[str, object]:
         done = self.machine.precast("facts", "local", "--json")
         collected = json.loads(done.stdout)
-        found = collected.get("facts", collected).get("evil")
+        found = collected.get("facts", collected).get(name)
         assert isinstance(found, dict), done.stderr
         return found
 
@@ -160,6 +175,9 @@ def test_environment_without_a_policy_gets_neither_root_nor_a_secret_nor_a_mark(
     assert facts["uid"] == facts["euid"] == 65534
     assert facts["groups"] == []
     assert True not in (facts["wrote"], facts["secret"], facts["network"])
+    ruby = attack.facts("evil_ruby")
+    assert (ruby["uid"], ruby["wrote"], ruby["secret"]) == (65534, False, False)
+    assert ruby["asked"], "it sees the facts of the machine"
     attack.precast("agent", "facts")
 
     reported = json.dumps(attack.look())
@@ -174,7 +192,8 @@ def test_environment_without_a_policy_gets_neither_root_nor_a_secret_nor_a_mark(
 def test_policy_that_permits_enforcing_lets_the_environment_run_as_root(attack: Attack) -> None:
     attack.site.run("node", "policy", "set", "victim", "--enforce", "always")
     attack.precast("agent", "fetch")
-    assert (attack.facts()["uid"], attack.left_marks()) == (os.getuid(), {"plugin"})
+    assert (attack.facts()["uid"], attack.left_marks()) == (os.getuid(), {"plugin", "ruby"})
+    assert attack.facts("evil_ruby")["uid"] == os.getuid()
     attack.look("--noop")
     assert attack.left_marks() >= {"onlyif", "unless", "status", "pip"}, "as in Puppet, a no-op run runs guards"
 
@@ -184,7 +203,7 @@ def test_policy_that_was_revoked_ends_that(attack: Attack) -> None:
     attack.precast("agent", "fetch")
     for path in attack.marks.iterdir():
         path.unlink()
-    assert attack.facts()["uid"] == 65534
+    assert attack.facts()["uid"] == attack.facts("evil_ruby")["uid"] == 65534
     attack.look()
     assert attack.left_marks() == set()
     # A person at the node who asks for a no-op run gets that of Puppet.

@@ -31,7 +31,7 @@ def environment(tmp_path: Path) -> Path:
     (work / "lib/facter").mkdir()
     (work / "lib/facter/thing.rb").write_text(
         "Facter.add(:thing_version) { setcode { 1 } }\n%w[os rack].each do |name|\n Facter.add(name) { }\nend\n"
-        "Facter.add(computed) do\nend\n"
+        "Facter.add(:hard) { setcode { Augeas.open('/') } }\nFacter.add(computed) do\nend\n"
     )
     (work / "precast/facts").mkdir(parents=True)
     (work / "precast/facts/rack.py").write_text("def facts():\n    return {'rack': {'row': 4}}\n")
@@ -87,6 +87,7 @@ def test_modules_are_listed_and_missing_dependencies_are_named(environment: Path
     assert "thing   needs base >= 1.0.0, which is missing" in checked.stdout
     assert "the function thing::frob cannot run" in checked.stdout
     assert "thing   gadget  bridged  -" in checked.stdout
+    assert "the fact hard cannot be read: modules/thing/lib/facter/thing.rb:5: Augeas.open" in checked.stdout
     (environment / "modules/thing/new").write_text("x")
     changed = json.loads(precast(environment, "env", "modules", "check", "--json").stdout)
     assert {"module": "thing", "problem": "it was changed since it was installed"} in changed["problems"]
@@ -144,11 +145,16 @@ def test_value_that_a_type_refuses_fails_the_compile_after_the_catalog(environme
 def test_facts_of_modules_are_listed_with_what_replaces_them(environment: Path) -> None:
     precast(environment, "env", "modules", "install")
     rows = json.loads(precast(environment, "env", "facts", "--json").stdout)
-    assert [(each["fact"], each["replacement"], each["is_open"]) for each in rows] == [
-        ("thing_version", "write thing/precast/facts/thing_version.py", True),
+    assert [(each["fact"], each["how"], each["is_open"]) for each in rows] == [
+        ("thing_version", "nodes read the Ruby file", False),
         ("os", "Precast collects it", False),
         ("rack", "thing/precast/facts/rack.py", False),
-        ("?", "its name is computed on the node: read the file", True),
+        (
+            "hard",
+            "cannot be read (lib/facter/thing.rb:5: Augeas.open): write hard.py in thing/precast/facts",
+            True,
+        ),
+        ("?", "nodes read the Ruby file", False),
     ]
     assert rows[0]["place"] == "lib/facter/thing.rb:1"
 
@@ -157,6 +163,14 @@ def test_fact_of_a_module_is_collected_as_on_a_node(environment: Path) -> None:
     precast(environment, "env", "modules", "install")
     done = precast(environment, "facts", "local", "--environment", ".", "--plugins", ".", "rack.row")
     assert (done.returncode, done.stdout) == (0, "4\n")
+    done = precast(environment, "facts", "local", "--environment", ".", "thing_version")
+    assert (done.returncode, done.stdout) == (0, "1\n")
+    assert "the fact hard needs more of Ruby than this node runs" in done.stderr
+    done = precast(environment, "facts", "local", "--modulepath", "modules", "thing_version")
+    assert (done.returncode, done.stdout) == (0, "1\n")
+    code = "notify { \"version ${facts['thing_version'] + 1}\": }"
+    done = precast(environment, "apply", "--environment", ".", "--state", "state", "--no-diff", "-e", code)
+    assert "version 2" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Facts that the code reads, the node does not have, and a module of the environment adds."""
+"""Facts that the code reads, the node does not have, and a module of the environment adds in a way that nodes do not read."""
 
 from typing import Any
 
@@ -10,7 +10,8 @@ from precast.lang.settings import Settings
 from tests.unit.lang.small_manifests import FACTS, compiled
 
 RUBY = "modules/disks/lib/facter/layout.rb"
-FILES = {RUBY: "Facter.add(:layout) do\n  setcode { 'raid' }\nend\n"}
+# It needs more of Ruby than nodes run.
+FILES = {RUBY: "Facter.add(:layout) do\n  setcode { Augeas.open('/') }\nend\n"}
 READ = "$value = \"${facts['layout']}\""
 
 
@@ -40,8 +41,11 @@ def test_absent_fact_of_a_module_is_named_with_its_file(code: str) -> None:
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        (RUBY, '%w[lay].each { |name| Facter.add("#{name}out") { setcode { 1 } } }\n'),
-        (RUBY, "Facter.add(:layout, type: :aggregate) do\n  chunk(:one) { { 'a' => 1 } }\nend\n"),
+        (RUBY, '%w[lay].each { |name| Facter.add("#{name}out") { setcode { Augeas.open } } }\n'),
+        (RUBY, "Facter.add(:layout, type: :aggregate) do\n  chunk(:one) { { 'a' => Augeas.open } }\nend\n"),
+        (RUBY, "Facter.add(:layout) do\n  setcode { ( }\nend\n"),
+        (RUBY, "def read\n  Augeas.open\nend\nFacter.add(:layout) { setcode { read } }\n"),
+        (RUBY, "x = Augeas.open\nFacter.add(:layout) { setcode { x } }\n"),
         ("modules/disks/facts.d/all.yaml", "layout: raid\n"),
         ("modules/disks/facts.d/all.json", '{"layout": 1}'),
         ("modules/disks/facts.d/all.txt", "other=1\nlayout=raid\n"),
@@ -56,8 +60,9 @@ def test_files_of_all_kinds_are_read(path: str, text: str) -> None:
     "files",
     [
         {},
-        {RUBY: "Facter.add(:other) { setcode { 1 } }\n"},
-        {RUBY: "Facter.add(:layout) do\n'\n"},
+        {RUBY: "Facter.add(:layout) { setcode { `lsblk`.lines.length } }\n"},
+        {RUBY: "Facter.add(:layout) { setcode { 1 } }\nFacter.add(:other) { setcode { Augeas.open } }\n"},
+        {RUBY: "Facter.add(:other) { setcode { Augeas.open } }\n"},
         {**FILES, "modules/mine/precast/facts/layout.py": ""},
         {"modules/disks/lib/facter/util/layout.rb": FILES[RUBY]},
         {"modules/disks/spec/fixtures/modules/other/lib/facter/layout.rb": FILES[RUBY]},
@@ -99,6 +104,7 @@ def test_environment_makes_it_an_error_or_nothing() -> None:
     with pytest.raises(CompileFailure) as caught:
         missing(READ, {**FILES, "environment.conf": "missing_module_facts = error\n"})
     assert caught.value.error.code == "LANG-765"
+    assert "`precast env facts` says what" in caught.value.error.hint
     assert "write modules/disks/precast/facts/layout.py" in caught.value.error.hint
     assert missing(READ, {**FILES, "environment.conf": "missing_module_facts = ignore\n"}, "error") == []
     with pytest.raises(CompileFailure) as caught:

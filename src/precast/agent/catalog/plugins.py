@@ -1,7 +1,8 @@
-"""Writes the plug-ins that the catalog names to the agent's plug-in directory: Python files for facts, types and functions.
+"""Writes the plug-ins that the catalog names to the agent's plug-in directory: Python files, and the Ruby files of facts.
 
-The directory contains exactly the files that the catalog lists. Every file is checked against its digest before it gets its name,
-because it will be executed. A file that is there already is not fetched again.
+Each kind has a folder without further ones: a Ruby file is stored under its module and path with `+` for `/`. The directory contains
+exactly the files that the catalog lists. Every file is checked against its digest before it gets its name, because it will be executed. A
+file that is there already is not fetched again.
 """
 
 import re
@@ -16,8 +17,19 @@ from precast.base.files import make_directories, write_owned
 from precast.catalog.body import PLUGIN_SCHEME
 
 DIRECTORY: Final = f"/{PLUGINS}"
-KINDS: Final = ("facts", "functions", "types")
-_NAME: Final = re.compile(rf"{PLUGIN_SCHEME}([a-z][a-z0-9_]*)/({'|'.join(KINDS)})/([a-z]\w*\.py)")
+KINDS: Final = ("facts", "functions", "types", "ruby_facts")
+_NAME: Final = re.compile(rf"{PLUGIN_SCHEME}([a-z][a-z0-9_]*)/({'|'.join(KINDS[:-1])})/([a-z]\w*\.py)")
+_PART: Final = r"[A-Za-z0-9_][\w.-]*"
+_RUBY_NAME: Final = re.compile(rf"{PLUGIN_SCHEME}([a-z][a-z0-9_]*)/ruby_facts/((?:{_PART}/){{0,8}}{_PART}\.rb)")
+
+
+def _file_name(name: str) -> str | None:
+    """Where a plug-in is stored in the directory; None for other content."""
+    if (match := _NAME.fullmatch(name)) is not None:
+        return f"{match[2]}/{match[1]}__{match[3]}"
+    if (match := _RUBY_NAME.fullmatch(name)) is not None:
+        return f"ruby_facts/{match[1]}+{match[2].replace('/', '+')}"
+    return None
 
 
 def write_plugins(
@@ -27,11 +39,7 @@ def write_plugins(
 
     Raises DeniedError AGENT-016 if a fetched file has not the digest in the catalog; then the file in the directory stays as it was.
     """
-    desired = {
-        f"{match[2]}/{match[1]}__{match[3]}": digest
-        for name, digest in content.items()
-        if (match := _NAME.fullmatch(name))
-    }
+    desired = {file: digest for name, digest in content.items() if (file := _file_name(name)) is not None}
     changed: list[str] = []
     for name, digest in sorted(desired.items()):
         path = directory / name

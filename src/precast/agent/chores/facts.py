@@ -18,7 +18,7 @@ from precast.agent.state.store import LocalStore
 
 log = logging.getLogger("precast.agent")
 
-FACTS_S = 90.0
+FACTS_S = 120.0
 # Between two collections, however often they are wanted.
 MIN_PAUSE_S = 2.0
 RETRY = timedelta(minutes=5)

@@ -1,4 +1,6 @@
-"""Collects all facts of a machine: built-in facts, then plug-ins, then external facts. Later sources override earlier ones.
+"""Collects all facts of a machine: built-in facts, plug-ins, external facts, Ruby facts of modules. Later sources override earlier ones.
+
+The Ruby facts come last because they may use all others; an external fact overrides them all the same, as their source knows it.
 
 Every source has a deadline, and so has the whole collection. If a source is late, broken or too large, its facts are missing and there
 is one warning; nothing is ever left out silently.
@@ -14,7 +16,8 @@ from precast.agent.facts import registry as groups
 from precast.agent.facts.deadlines import Deadlines, StillStuck
 from precast.agent.facts.fact_budget import FactBudget
 from precast.agent.facts.machine import Facts, Machine
-from precast.agent.facts.sources import Source, SourceResult, only_warnings
+from precast.agent.facts.ruby import source as ruby
+from precast.agent.facts.sources import DependentSource, KnownFacts, Source, SourceResult, only_warnings
 from precast.base.clock import Clock, SystemClock
 from precast.base.errors import PrecastError
 
@@ -33,19 +36,23 @@ def all_sources(
     external_directories: Sequence[str] = external.DIRECTORIES,
     plugin_directories: Sequence[str] = plugins.DIRECTORIES,
     may_trust: plugins.MayTrust = plugins.never_trust,
-) -> list[Source]:
+    ruby_directories: Sequence[str] = ruby.DIRECTORIES,
+) -> list[Source | DependentSource]:
     """All sources of facts of a machine, those that override others last. `may_trust` is about the plug-ins of the environment."""
     return [
         *groups.sources(machine),
         *(plugins.directory_source(machine, path, may_trust) for path in plugin_directories),
         *(external.directory_source(machine, path) for path in external_directories),
+        *(ruby.directory_source(machine, path, may_trust) for path in ruby_directories),
     ]
 
 
 class Collector:
     """Collects from the same sources any number of times; it remembers only which sources are stuck. Used by one thread at a time."""
 
-    def __init__(self, sources: Sequence[Source], *, total_s: float = TOTAL_S, clock: Clock | None = None) -> None:
+    def __init__(
+        self, sources: Sequence[Source | DependentSource], *, total_s: float = TOTAL_S, clock: Clock | None = None
+    ) -> None:
         self._sources = sources
         self._total_s = total_s
         self._clock = clock or SystemClock()
@@ -55,14 +62,22 @@ class Collector:
         """Collect all facts within the deadline. Never raises for a failure of a source."""
         until_s = self._clock.monotonic_s() + self._total_s
         budget = FactBudget()
+        known = KnownFacts({}, {})
         facts: Facts = {}
         warnings: list[PrecastError] = []
         waiting = deque(self._sources)
         while waiting:
-            result = self._ask(waiting.popleft(), until_s)
+            first = waiting.popleft()
+            if isinstance(first, Source):
+                source = first
+            else:
+                until_s = max(until_s, self._clock.monotonic_s() + first.total_s)
+                source = first.make(known)
+            result = self._ask(source, until_s)
             waiting.extendleft(reversed(result.more))
             admitted, left_out = budget.admit(result.facts)
             facts |= admitted
+            (known.added if source.is_added else known.machine).update(admitted)
             warnings += [*result.warnings, *left_out]
         return Collection(dict(sorted(facts.items())), warnings)
 

@@ -55,12 +55,12 @@ def _source(machine: Machine, file: TrustedFile) -> Source:
     """Make the source of one file. Raises InputError FACT-023, ConflictError FACT-028."""
     parse = _FORMATS.get(file.path.rpartition(".")[2].lower())
     if parse is not None:
-        return Source(file.path, FILE_S, lambda _: parse(file.path, file.read()))
+        return Source(file.path, FILE_S, lambda _: parse(file.path, file.read()), is_added=True)
     if not file.is_executable:
         raise issues.UNKNOWN_FORM.error(path=file.path)
     if not machine.is_running:
         raise issues.NOT_RUN.error(path=file.path, root=machine.root)
-    return Source(file.path, COMMAND_S, functools.partial(_run, file), keeps_deadline=True)
+    return Source(file.path, COMMAND_S, functools.partial(_run, file), keeps_deadline=True, is_added=True)
 
 
 def _run(file: TrustedFile, deadline_s: float) -> SourceResult:

@@ -47,7 +47,7 @@ def directory_source(machine: Machine, path: str, may_trust: MayTrust = never_tr
         if not machine.is_running:
             not_run = [issues.NOT_RUN.error(path=file.path, root=machine.root) for file in plugins]
             return SourceResult({}, [*warnings, *not_run], [])
-        is_confined = bool(plugins) and _is_of_environment(machine, path) and not may_trust()
+        is_confined = bool(plugins) and is_of_environment(machine, path, OF_ENVIRONMENT) and not may_trust()
         if is_confined and os.geteuid() != 0:
             reason = "this process does not run as root, so it cannot run them as another user"
             return SourceResult({}, [*warnings, issues.NOT_CONFINED.error(path=path, reason=reason)], [])
@@ -56,18 +56,18 @@ def directory_source(machine: Machine, path: str, may_trust: MayTrust = never_tr
     return Source(path, LIST_S, list_plugins)
 
 
-def _is_of_environment(machine: Machine, path: str) -> bool:
+def is_of_environment(machine: Machine, path: str, directory: str) -> bool:
     """Whether a directory is that of the environment's plug-ins, also under another name."""
-    given, known = (os.path.realpath(machine.resolve(place)) for place in (path, OF_ENVIRONMENT))
+    given, known = (os.path.realpath(machine.resolve(place)) for place in (path, directory))
     return given == known or given.startswith(known + "/")
 
 
 def _source(file: TrustedFile, is_confined: bool) -> Source:
-    return Source(file.path, PLUGIN_S, functools.partial(_run, file, is_confined), keeps_deadline=True)
+    return Source(file.path, PLUGIN_S, functools.partial(_run, file, is_confined), keeps_deadline=True, is_added=True)
 
 
 @functools.cache
-def _filter_of_calls() -> bytes:
+def filter_of_calls() -> bytes:
     """The filter of system calls of a confined plug-in; empty on an architecture that has none."""
     from precast.base.confinement import filters  # few nodes have plug-ins that they do not trust
 
@@ -79,7 +79,7 @@ def _filter_of_calls() -> bytes:
 
 def _run(file: TrustedFile, is_confined: bool, deadline_s: float) -> SourceResult:
     # Isolated mode: neither the current directory nor environment variables influence what the plug-in imports.
-    confinement = [str(_CONFINEMENT), _filter_of_calls().hex()] if is_confined else []
+    confinement = [str(_CONFINEMENT), filter_of_calls().hex()] if is_confined else []
     argv = [sys.executable, "-I", str(_CHILD), file.real_path, *confinement]
     data = run_program(file.path, argv, deadline_s, stdin=file.read(), failures={NOT_CONFINED: issues.NOT_CONFINED})
     return from_json(file.path, data)

@@ -147,6 +147,7 @@ def _check(args: argparse.Namespace) -> int:
     problems += [
         (name, problem) for name, (path, _) in modules.items() for problem in _missing_functions(path, files, roots)
     ]
+    problems += _unread_facts(roots, files)
     problems += _differences(place, _puppetfile(place), read_lock(place))
     types = list(check_types(modules, files, _known_types(args), partial(_read, files), partial(_find, files, roots)))
     if args.json:
@@ -202,6 +203,17 @@ def _missing_functions(path: str, files: FileStore, roots: list[str]) -> Iterato
             )
             for finding in status.findings[:1]:
                 yield f"the function {name} cannot run: {finding.path}:{finding.line}: {finding.reason}"
+
+
+def _unread_facts(roots: list[str], files: FileStore) -> Iterator[tuple[str, str]]:
+    """Each module's Ruby facts that nodes cannot read, with the place and the reason."""
+    from precast.lang.module_facts.checking import check_facts
+
+    module_path = tuple(dict.fromkeys(path.rpartition("/")[0] for path in roots))
+    for status in check_facts(files, module_path):
+        if (finding := status.finding) is not None:
+            fact = f"the fact {status.name}" if status.name is not None else f"the fact of line {status.line}"
+            yield status.module, f"{fact} cannot be read: {finding.path}:{finding.line}: {finding.reason}"
 
 
 def _ruby_files(directory: str, prefix: str, files: FileStore) -> Iterator[str]:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from precast.base import digests
 from precast.base.spans import Source
 from precast.catalog.body import Body
-from precast.cli.code.local_environments import DirectoryTree, directory, open_environment
+from precast.cli.code.local_environments import DirectoryTree, open_environment
 from precast.cli.compile.node_inputs import make_node, make_settings
 from precast.cli.console.exports import read_exports
 from precast.cli.console.files import read_source
 from precast.cli.facts.local_facts import local_facts
+from precast.cli.facts.module_facts import module_paths
 from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import Inputs
 from precast.lang.node_answers import NodeAnswers, NodeData
@@ -48,13 +49,8 @@ def inputs_of(args: argparse.Namespace, certname: str) -> tuple[Inputs, Settings
 
 def node_of(args: argparse.Namespace, certname: str) -> NodeData:
     """The data of this machine for a compile."""
-    facts = None if args.facts else local_facts(args.root)
+    facts = None if args.facts else local_facts(args.root, args.environment, module_paths(args))
     return make_node(args, certname, facts, authenticated="local")
-
-
-def module_paths(args: argparse.Namespace) -> list[Path]:
-    """The directories of --modulepath. Raises NotFoundError CLI-030."""
-    return [directory(part).resolve() for part in (args.modulepath or "").split(":") if part]
 
 
 def manifest_of(args: argparse.Namespace) -> Source | None:

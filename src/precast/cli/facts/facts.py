@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from precast.agent import issues
 from precast.agent.facts import external, fact_paths, plugins
 from precast.agent.facts.collection import Collection, Collector, all_sources
 from precast.agent.facts.machine import Facts, Machine, NoKernel
+from precast.agent.facts.ruby import source as ruby
 from precast.agent.facts.running_kernel import RunningKernel
 from precast.base.setting_values import InvalidValueError, read_duration
 from precast.base.spans import visible
@@ -21,6 +21,7 @@ from precast.cli.console.client import add_connection, connect, segment
 from precast.cli.console.output import print_json, print_table
 from precast.cli.console.parser import declare_exits
 from precast.cli.facts.local_facts import code_trust
+from precast.cli.facts.module_facts import module_facts, module_paths
 from precast.cli.query.targets import add_targets, note_claims, targets_of
 from precast.lang.legacy_facts import legacy_facts
 from precast.wire.facts import FactChangeRow, FactsDifference, FactsView
@@ -53,8 +54,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         help=f"read Python facts from DIR instead of {plugins.DIRECTORIES[-1]}",
     )
+    local.add_argument("--environment", metavar="DIR", help="also read the facts of the modules of this environment")
     local.add_argument(
-        "--environment", metavar="DIR", help="also read the Python facts of the modules of this environment"
+        "--modulepath", metavar="DIRS", help="also read the facts of the modules in these directories, separated by `:`"
     )
     local.set_defaults(run=_local)
     for name, command, summary in (
@@ -188,34 +190,16 @@ def machine_at(root: Path) -> Machine:
 
 def _collect(args: argparse.Namespace) -> Collection:
     machine = machine_at(args.root)
-    directories = _check_directories(machine, args.plugins, "--plugins") or list(plugins.DIRECTORIES)
-    with tempfile.TemporaryDirectory(prefix="precast-") as place:
-        if args.environment is not None:
-            directories.insert(0, _write_module_facts(args.environment, Path(place)))
+    given = _check_directories(machine, args.plugins, "--plugins")
+    with module_facts(args.environment, module_paths(args)) as added:
         sources = all_sources(
             machine,
             external_directories=_check_directories(machine, args.facts_d, "--facts-d") or external.DIRECTORIES,
-            plugin_directories=directories,
+            plugin_directories=[*added.python, *(given or plugins.DIRECTORIES)],
+            ruby_directories=added.ruby or (() if given else ruby.DIRECTORIES),
             may_trust=code_trust(args.root),
         )
         return Collector(sources).collect()
-
-
-def _write_module_facts(environment: str, place: Path) -> str:
-    """Write the Python facts of an environment's modules below `place` as a node stores them, and return their directory."""
-    from precast.agent.catalog.plugins import write_plugins
-    from precast.catalog.body import PLUGIN_SCHEME
-    from precast.cli.code.local_environments import open_environment
-    from precast.lang.compiler.environment import with_environment
-    from precast.lang.inputs import Inputs
-    from precast.lang.node_answers import NodeAnswers, NodeData
-    from precast.lang.settings import Settings
-
-    _, files, constants = open_environment(environment)
-    settings = with_environment(Inputs(NodeAnswers(NodeData.local("localhost", {}), files, constants)), Settings())
-    content = {PLUGIN_SCHEME + name: digest for name, digest in files.plugins(settings.module_path)}
-    write_plugins(place, content, files.content)
-    return str(place / "facts")
 
 
 def _check_directories(machine: Machine, paths: list[str] | None, option: str) -> list[str]:

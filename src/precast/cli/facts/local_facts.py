@@ -3,7 +3,7 @@
 Most small manifests read no facts, and collecting them takes longer than applying the manifest.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,13 +60,23 @@ def code_trust(root: Path) -> Callable[[], bool]:
     return may_trust
 
 
-def local_facts(root: Path) -> LazyFacts:
-    """The facts of the system under a root."""
+def local_facts(root: Path, environment: str | None = None, paths: Sequence[Path] = ()) -> LazyFacts:
+    """The facts of the system under a root, with those that modules of an environment, or of directories with modules, add."""
 
     def collect() -> dict[str, Any]:
+        from precast.agent.facts import plugins
         from precast.agent.facts.collection import Collector, all_sources
+        from precast.agent.facts.ruby import source as ruby
         from precast.cli.facts.facts import machine_at
+        from precast.cli.facts.module_facts import module_facts
 
-        return Collector(all_sources(machine_at(root), may_trust=code_trust(root))).collect().facts
+        with module_facts(environment, paths) as added:
+            sources = all_sources(
+                machine_at(root),
+                plugin_directories=[*added.python, *plugins.DIRECTORIES],
+                ruby_directories=added.ruby or ruby.DIRECTORIES,
+                may_trust=code_trust(root),
+            )
+            return Collector(sources).collect().facts
 
     return LazyFacts(collect)

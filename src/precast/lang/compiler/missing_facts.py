@@ -1,7 +1,8 @@
-"""Finds facts that the code read, the node does not have, and a module of the environment would add on a node that runs Ruby.
+"""Finds facts that the code read, the node does not have, and a module of the environment adds in a way in which nodes do not read them.
 
-Most absent facts are just absent. But if a module adds a fact in Ruby, its own code relies on it, and without the fact takes a branch that
-its author did not intend for this node. All of it follows from the trace: the nodes that share a leaf lack the same facts.
+Most absent facts are just absent: nodes read the Ruby facts of modules, and most have no value on most nodes. But if a fact needs more of
+Ruby than nodes run, or is in the facts.d of a module, the module's code relies on it, and without it takes a branch that its author did
+not intend for this node. All of it follows from the trace: the nodes that share a leaf lack the same facts.
 """
 
 from precast.base.errors import PrecastError
@@ -36,6 +37,7 @@ def _explain(name: str, path: str, module_path: tuple[str, ...]) -> PrecastError
     root = next(root for root in module_path if path.startswith(f"{root}/"))
     module = path.removeprefix(f"{root}/").partition("/")[0]
     is_ruby = path.endswith(".rb")
-    external = "put the file into /etc/precast/facts.d on the node"
-    replacement = f"write {root}/{module}/precast/facts/{name}.py" if is_ruby else external
+    external = "nodes read no facts.d of modules: put the file into /etc/precast/facts.d on the node"
+    ruby = f"the fact needs more of Ruby than nodes run (`precast env facts` says what): write {root}/{module}/precast/facts/{name}.py"
+    replacement = ruby if is_ruby else external
     return issues.MISSING_MODULE_FACT.error(name=name, path=path, replacement=replacement)

@@ -290,7 +290,7 @@ MISSING_MODULE_FACT = Issue(
     "LANG-765",
     Kind.INPUT,
     "the code reads the fact {name}, which {path} adds and the node does not have",
-    "nodes run no Ruby and no facts.d of modules: {replacement}; environment.conf can set missing_module_facts = ignore, warning or error",
+    "{replacement}; environment.conf can set missing_module_facts = ignore, warning or error",
 )
 BAD_ENVIRONMENT_VALUE = Issue(
     "LANG-766",

@@ -4,7 +4,8 @@ The file is parsed and run at its top level, and its tree is searched for consta
 Code that a check like this cannot see, such as `send` with a computed name, is found when it runs.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -49,6 +50,19 @@ class Finding(NamedTuple):
     path: str
     line: int
     reason: str
+
+
+Skips = Callable[[nodes.Node], bool]
+
+
+class Vocabulary(NamedTuple):
+    """What code of a kind may use besides all other code: methods of built-in classes, and functions without a receiver."""
+
+    class_methods: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    functions: Mapping[str, Any] = MappingProxyType({})
+
+
+_OF_FUNCTIONS: Final = Vocabulary()
 
 
 class FunctionStatus(NamedTuple):
@@ -116,27 +130,49 @@ def finding(path: str, error: PrecastError) -> Finding:
     return Finding(error.source.path, error.source.position(error.span.start).line, error.message)
 
 
-def find_unknown(*sources: Source, skips: Callable[[nodes.Node], bool] = lambda node: False) -> Iterator[Finding]:
+def find_unknown(*sources: Source, skips: Skips = lambda node: False) -> Iterator[Finding]:
     """Yield each constant, method and function in these files that neither they nor the subset have, but for code that does not run here.
 
     Raises for syntax errors.
     """
+    for source, node, reason in find_unknown_nodes(*sources, skips=skips):
+        yield Finding(source.path, source.position(node.span.start).line, reason)
+
+
+def find_unknown_nodes(
+    *sources: Source, vocabulary: Vocabulary = _OF_FUNCTIONS, skips: Skips = lambda node: False
+) -> Iterator[tuple[Source, nodes.Node, str]]:
+    """Yield what `find_unknown` finds with the nodes. Raises for syntax errors."""
     trees = [(source, parse_tokens(source, lex_file(source)[:-1])) for source in sources]
-    located = [(source, node) for source, tree in trees for node in _walk(tree, skips)]
-    everything = [node for _, tree in trees for node in _walk(tree, lambda node: False)]
+    located = [(source, node) for source, tree in trees for node in walk(tree, skips)]
+    everything = [node for _, tree in trees for node in walk(tree)]
     own_names = {node.name for node in everything if isinstance(node, nodes.MethodDefinition)} | _attributes(everything)
     own_constants = set(_own_constants(everything))
     known_methods = {name for table in METHODS.values() for name in table} | own_names
     for source, node in located:
-        reason = _reason(node, own_names, own_constants, known_methods)
+        reason = "" if _is_in(vocabulary, node) else _reason(node, own_names, own_constants, known_methods)
         if reason:
-            yield Finding(source.path, source.position(node.span.start).line, reason)
+            yield source, node, reason
+
+
+def _is_in(vocabulary: Vocabulary, node: nodes.Node) -> bool:
+    """Whether a vocabulary has what a node names."""
+    match node:
+        case nodes.Const(name=name):
+            return name in vocabulary.class_methods
+        case nodes.Call(receiver=nodes.Const(name=name), name=called):
+            return called in vocabulary.class_methods.get(name, {})
+        case nodes.Call(receiver=None, name=called):
+            return called in vocabulary.functions
+    return False
 
 
 def _reason(node: nodes.Node, own_names: set[str], own_constants: set[str], known_methods: set[str]) -> str:
     match node:
         case nodes.Const(name=name):
-            known = name.partition("::")[0] in own_constants or name in VALUES or is_builtin(name)
+            known = (
+                name.partition("::")[0] in own_constants or name in own_constants or name in VALUES or is_builtin(name)
+            )
             return "" if known or _is_nested(name) else f"the constant {name}"
         case nodes.Call(receiver=nodes.Const(name=name), name=called) if is_builtin(name) and name not in own_constants:
             has = called in METHODS.get(f"{name}.", {}) or called in METHODS["Class"] or called in METHODS["Object"]
@@ -190,7 +226,7 @@ def _attributes(everything: list[nodes.Node]) -> set[str]:
     return {name for _, name in names} | {f"{name}?" for maker, name in names if maker.startswith("newp")}
 
 
-def _walk(value: Any, skips: Callable[[nodes.Node], bool]) -> Iterator[nodes.Node]:
+def walk(value: Any, skips: Skips = lambda node: False) -> Iterator[nodes.Node]:
     """Yield every node of a tree but those that are skipped, with all in them."""
     if isinstance(value, nodes.Node):
         if skips(value):
@@ -199,7 +235,7 @@ def _walk(value: Any, skips: Callable[[nodes.Node], bool]) -> Iterator[nodes.Nod
     if isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:
             if field != "span":
-                yield from _walk(getattr(value, field), skips)
+                yield from walk(getattr(value, field), skips)
     elif isinstance(value, tuple):
         for item in value:
-            yield from _walk(item, skips)
+            yield from walk(item, skips)

@@ -23,11 +23,16 @@ def added_facts(file: RubyFile) -> list[AddedFact]:
     """Return the fact of every `Facter.add` in the order of the file, each name once. Loops over constant lists are followed."""
     facts: dict[AddedFact, None] = {}
     names: set[str | None] = set()
-    for fact in _facts(file, file.statements, {}):
+    for fact in every_added_fact(file):
         if fact.name is None or fact.name not in names:
             facts[fact] = None
             names.add(fact.name)
     return list(facts)
+
+
+def every_added_fact(file: RubyFile) -> list[AddedFact]:
+    """Return the fact of every `Facter.add`: a fact that a file adds in several ways comes several times."""
+    return list(_facts(file, file.statements, {}))
 
 
 def _facts(file: RubyFile, statements: tuple[Statement, ...], given: Mapping[str, Any]) -> Iterator[AddedFact]:

@@ -79,6 +79,8 @@ def find_constant(frame: Any, name: str) -> Any:
         return Constant(f"{this.name}::{name}")
     if (inside := _find_inside_builtin(frame.execution.constants, name)) is not None:
         return inside[0]
+    if name in frame.execution.class_methods:
+        return Constant(name)
     raise issues.NOT_IN_SUBSET.error(construct=f"the constant {name}")
 
 
@@ -123,5 +125,7 @@ def _below(found: tuple[Any], rest: str) -> Any:
 def knows_constant(frame: Any, name: str) -> bool:
     """Return whether a constant exists, for `defined?`."""
     if _find_own(frame, name.partition("::")[0]) is not None or name in VALUES or is_builtin(name):
+        return True
+    if name in frame.execution.class_methods:
         return True
     return _find_inside_builtin(frame.execution.constants, name) is not None

@@ -7,7 +7,7 @@ SHORT := -m "not soak"
 # Most tests wait for disks, sockets and processes, so more of them than cores run at once.
 PARALLEL := -n 3 --dist worksteal
 
-.PHONY: help venv bytecode demo quick test check unit coverage soak fuzz bench peers lock sbom audit-dependencies docs clean
+.PHONY: help venv bytecode demo quick test check unit coverage soak fuzz corpus bench peers lock sbom audit-dependencies docs clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 20
@@ -52,6 +52,10 @@ coverage: bytecode  ## which lines unit, spec, component and contract tests reac
 
 soak: bytecode  ## the long figures: many crash rounds, many steps
 	$(PYTEST) -s -m soak tests
+
+PRECAST_MODULES ?= /usr/share/puppet/modules
+corpus: bytecode  ## classes and defines of all modules below PRECAST_MODULES=DIR, compiled by real Puppet and by Precast
+	$(BIN)/python -m lab.corpus --modules $(PRECAST_MODULES) $(CORPUS)
 
 FUZZ_SECONDS ?= 60
 fuzz: bytecode  ## parsers of foreign bytes, guided by coverage: FUZZ_SECONDS=60 for each; found inputs stay in .fuzz

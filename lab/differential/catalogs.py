@@ -42,8 +42,10 @@ def digest(environment: Environment, machine: FactSet) -> str:
     return digests.of_value({"files": environment.files, "node": machine.certname, "facts": machine.facts})
 
 
-def compile_with_puppet(directory: Path, requested: Sequence[Case], templates: Path) -> dict[str, Answer]:
-    """Real Puppet's answer to each case. `templates` receives every rendering of an ERB template."""
+def compile_with_puppet(
+    directory: Path, requested: Sequence[Case], templates: Path, timeout_s: float | None = None
+) -> dict[str, Answer]:
+    """Real Puppet's answer to each case. `templates` receives every rendering of an ERB template. Raises RuntimeError, TimeoutExpired."""
     lines = [
         json.dumps({"id": name, "environment": environment.name, "node": machine.certname, "facts": machine.facts})
         for name, environment, machine in requested
@@ -54,7 +56,7 @@ def compile_with_puppet(directory: Path, requested: Sequence[Case], templates: P
         (production / "environment.conf").write_text(f"modulepath = {module_declarations.MODULES}\n")
     done = subprocess.run(
         ["ruby", str(DRIVER), str(directory), str(templates)],
-        cwd=directory, input="\n".join(lines), capture_output=True, text=True, check=False,
+        cwd=directory, input="\n".join(lines), capture_output=True, text=True, check=False, timeout=timeout_s,
     )  # fmt: skip
     if done.returncode != 0:
         raise RuntimeError(f"Puppet's driver failed: {done.stderr[-2000:]}")
@@ -65,17 +67,15 @@ def compile_with_puppet(directory: Path, requested: Sequence[Case], templates: P
 class PrecastAnswers:
     """Precast's answers for the environments below a directory; the files of an environment are read once."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, module_paths: tuple[Path, ...] = MODULE_PATHS) -> None:
         self._directory = directory
+        self._module_paths = module_paths
         self._stores: dict[str, FileStore] = {}
 
     def answer(self, environment: str, machine: FactSet) -> Answer:
         """Precast's answer to a case. Never raises."""
-        if environment not in self._stores:
-            self._stores = {environment: FileStore(DirectoryTree(self._directory / environment, MODULE_PATHS))}
-        asked = _Asked(environment, self._directory, machine, self._stores[environment])
         try:
-            return answer_manifest(asked)
+            return answer_manifest(self.asked(environment, machine))
         except CompileFailure as failure:
             return {"error": True, "code": failure.error.code, "message": _shown(failure.error)}
         except PrecastError as error:
@@ -83,6 +83,12 @@ class PrecastAnswers:
         except Exception as error:  # noqa: BLE001 - the boundary: one case must not end the others
             frame = traceback.extract_tb(error.__traceback__)[-1]
             return {"crash": f"{type(error).__name__}: {error} at {Path(frame.filename).name}:{frame.lineno}"[:500]}
+
+    def asked(self, environment: str, machine: FactSet) -> Asked:
+        """A case in the form from which answers are made."""
+        if environment not in self._stores:
+            self._stores = {environment: FileStore(DirectoryTree(self._directory / environment, self._module_paths))}
+        return _Asked(environment, self._directory, machine, self._stores[environment])
 
 
 def _shown(error: PrecastError) -> str:

@@ -9,6 +9,13 @@ from precast.lang.syntax import ast
 from precast.lang.syntax.parser import parse
 
 MODULES = Path("/usr/share/puppet/modules")
+_roots = [MODULES]
+
+
+def use(roots: Sequence[Path]) -> None:
+    """Look for modules in these directories, in this order."""
+    _roots[:] = roots
+    _program.cache_clear()
 
 
 @functools.cache
@@ -18,7 +25,8 @@ def _program(path: Path) -> ast.Program | None:
 
 def _file(name: str, folder: str) -> Path:
     module, _, rest = name.lower().partition("::")
-    return MODULES / module / folder / f"{rest.replace('::', '/') or 'init'}.pp"
+    places = [root / module / folder / f"{rest.replace('::', '/') or 'init'}.pp" for root in _roots]
+    return next((place for place in places if place.is_file()), places[0])
 
 
 def parameters(name: str) -> Sequence[ast.Parameter]:

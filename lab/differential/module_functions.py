@@ -214,10 +214,18 @@ def compare(
     return Comparison([file.name for file in chosen], len(calls), successful, differences)
 
 
-def measure(root: Path = MODULES, repeat: int = 300) -> tuple[float, float, int]:
-    """Return the CPU seconds of calls here and in Ruby, and how many functions were measured."""
+class Measured(NamedTuple):
+    """CPU seconds of the calls of one function, here and in Ruby."""
+
+    name: str
+    here_s: float
+    in_ruby_s: float
+
+
+def measure(root: Path = MODULES, repeat: int = 300) -> list[Measured]:
+    """Call every comparable function that runs with some arguments repeatedly, here and in Ruby."""
     compilation = start(root)
-    calls, ours = [], 0.0
+    calls, ours = [], list[float]()
     for index, file in enumerate(comparable(root)):
         args = next(
             (
@@ -233,16 +241,19 @@ def measure(root: Path = MODULES, repeat: int = 300) -> tuple[float, float, int]
         started = time.process_time()
         for _ in range(repeat):
             function.call(compilation, compilation.top, values)
-        ours += time.process_time() - started
+        ours.append(time.process_time() - started)
         calls.append({"name": file.name, "args": args, "repeat": repeat})
-    theirs = sum(answer.get("seconds", 0.0) for answer in ask_puppet(calls, root))
-    return ours, theirs, len(calls)
+    answers = zip(calls, ours, ask_puppet(calls, root), strict=True)
+    return [Measured(call["name"], here, answer["seconds"]) for call, here, answer in answers if answer.get("seconds")]
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--measure"]:
-        seconds, in_ruby, measured = measure()
-        print(f"{measured} functions: {seconds:.2f} s here, {in_ruby:.2f} s in Ruby, ratio {seconds / in_ruby:.1f}")
+        measured = measure()
+        seconds, in_ruby = sum(each.here_s for each in measured), sum(each.in_ruby_s for each in measured)
+        print(
+            f"{len(measured)} functions: {seconds:.2f} s here, {in_ruby:.2f} s in Ruby, ratio {seconds / in_ruby:.1f}"
+        )
         sys.exit()
     with_ours = "--ours" in sys.argv
     words = [word for word in sys.argv[1:] if word != "--ours"]

@@ -225,7 +225,7 @@ class Measured(NamedTuple):
 def measure(root: Path = MODULES, repeat: int = 300) -> list[Measured]:
     """Call every comparable function that runs with some arguments repeatedly, here and in Ruby."""
     compilation = start(root)
-    calls, ours = [], list[float]()
+    calls, ours = list[dict[str, Any]](), list[float]()
     for index, file in enumerate(comparable(root)):
         args = next(
             (

@@ -80,6 +80,8 @@ class ManagedType(Struct, frozen=True, dict=True):
     # False if two resources may have the same namevar: two commands may be equal.
     is_isomorphic: bool = True
     title_patterns: tuple[TitlePattern, ...] = ()
+    # Whether the code of a module's type changes values of a title, so that `title_patterns` does not say all.
+    computes_titles: bool = False
     relations: tuple[AutoRelation, ...] = ()
     # Attributes whose values must be known when the catalog is compiled, beside namevars and metaparameters.
     never_deferred: tuple[str, ...] = ("provider",)

@@ -19,6 +19,7 @@ from precast.lang.compiler.loader import Loader
 from precast.lang.compiler.resources import Resource
 from precast.lang.compiler.suggestions import did_you_mean
 from precast.lang.compiler.types.known_types import KnownTypes, is_metaparameter
+from precast.lang.compiler.types.type_codes import TypeCodes
 from precast.lang.compiler.types.type_names import TypeNames
 from precast.lang.evaluator.calls import call_by_name
 from precast.lang.functions import registry
@@ -63,6 +64,8 @@ class Compilation:
         self._template_variables: dict[int, dict[str, Any]] = {}
         self._template_methods: dict[str, Any] = {}
         self.type_names = TypeNames(self)
+        self.type_codes = TypeCodes(self)
+        self.known_types.read_title = self.type_codes.names_of_title
         self.fact_choices = FactChoices(self)
         self._lookups: Lookups | None = None
         frame = Frame("", self.main, None, "", is_open=True)

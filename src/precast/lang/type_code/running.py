@@ -16,7 +16,7 @@ from precast.lang.ruby.evaluation.frames import Frame
 from precast.lang.ruby.execution import Execution
 from precast.lang.ruby.methods.dispatch import call_method, plain_text
 from precast.lang.ruby.objects import Constant, Proc
-from precast.lang.ruby.values import to_s
+from precast.lang.ruby.values import from_ruby, to_s
 from precast.lang.type_code.classes import TypeClass, declared_types
 from precast.lang.type_code.instances import RefusedError, TypeObject, refusal, set_values
 
@@ -81,6 +81,29 @@ class TypeCode:
         """The words that an attribute accepts."""
         declared = self._kind.attribute(name)
         return () if declared is None else declared.accepted.words()
+
+    def names_of_title(self, title: str) -> dict[str, Any] | None:
+        """Return the attributes that the first matching title pattern sets; None if the code cannot run, or no pattern matches."""
+        if self._kind.find_own("title_patterns") is None:
+            return None
+        try:
+            patterns = call_method(self._execution, self._kind, "title_patterns", [], None)
+            for pattern, targets, *_ in patterns:
+                match = pattern.compiled.search(title)
+                if match is not None:
+                    return self._captured(targets, match.groups())
+        except (PrecastError, RecursionError, TypeError, ValueError, AttributeError):
+            return None
+        return None
+
+    def _captured(self, targets: list[Any], captures: tuple[str | None, ...]) -> dict[str, Any]:
+        names: dict[str, Any] = {}
+        for target, capture in zip(targets, captures, strict=False):
+            name, *change = target if isinstance(target, list) else [target]
+            value = change[0].call(capture) if change and change[0] is not None else capture
+            if value is not None:
+                names[plain_text(self._execution, name)] = from_ruby(value)
+        return names
 
     def check(self, title: str, values: dict[str, Any]) -> CheckedResource:
         """Return what the code says of a resource with these values in Ruby's form; `UNKNOWN` stands for one that is not known."""

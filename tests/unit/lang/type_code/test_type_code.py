@@ -6,7 +6,7 @@ from precast.base.errors import PrecastError
 from precast.lang.compile import CompileResult
 from precast.lang.ruby import execution
 from precast.types.ordering import application_order
-from tests.unit.lang.small_manifests import asked, compiled
+from tests.unit.lang.small_manifests import asked, compiled, failure, parameters
 
 THING = "modules/m/lib/puppet/type/thing.rb"
 FILES = {
@@ -179,3 +179,28 @@ def test_class_of_an_attribute_in_another_file_is_used() -> None:
     assert compiled("thing { 'a': port => 'x' }", files).refused[0].message == (
         "Parameter port failed on Thing[a]: no port: x"
     )
+
+
+def test_title_patterns_that_change_values_set_them() -> None:
+    files = {
+        THING: """
+Puppet::Type.newtype(:thing) do
+  newparam(:name, namevar: true)
+  newparam(:kind, namevar: true)
+  newproperty(:port)
+  def self.title_patterns
+    lower = lambda { |text| text.downcase }
+    [
+      [/^(\\w+):(\\d+)$/, [[:name, lower], [:port, lambda { |text| Integer(text) + 1 }]]],
+      [/^(\\w+)\\/(\\w+)$/, [[:name, lower], [:kind]]],
+      [/^(.*)$/, [[:name]]],
+    ]
+  end
+end
+"""
+    }  # fmt: skip
+    assert parameters(compiled("thing { 'Web:80': }", files), "Thing[Web:80]") == {"name": "web", "port": 81}
+    assert parameters(compiled("thing { 'Web/x': }", files), "Thing[Web/x]") == {"name": "web", "kind": "x"}
+    assert parameters(compiled("thing { 'Web': }", files), "Thing[Web]") == {}
+    failed = failure("thing { 'Web/x': } thing { 'WEB/x': }", files)
+    assert failed.error.code == "LANG-672"

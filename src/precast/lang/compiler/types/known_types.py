@@ -3,6 +3,7 @@
 A module's type is found by its name alone: the first `lib/puppet/type/NAME.rb` on the module path.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from precast.lang.compiler.loader import Loader
@@ -22,6 +23,10 @@ def is_inherited(name: str) -> bool:
     return is_metaparameter(name) and name not in RELATIONSHIPS
 
 
+# Returns the attributes that a type's code makes of a title, None if it cannot.
+ReadTitle = Callable[[str, str], dict[str, Any] | None]
+
+
 class KnownTypes:
     """Finds managed types by name and remembers them for the compile."""
 
@@ -29,6 +34,8 @@ class KnownTypes:
         self._loader = loader
         self._inputs = inputs
         self._module_types: dict[str, ManagedType | None] = {}
+        # Title patterns of a type that only its code can tell; None leaves them to the declaration.
+        self.read_title: ReadTitle = lambda name, title: None
 
     @property
     def of_modules(self) -> dict[str, ManagedType]:
@@ -68,6 +75,11 @@ class KnownTypes:
             return name == "name"
         return name in declared.never_deferred or (name in declared.namevars and declared.is_isomorphic)
 
+    def names_of_title(self, declared: ManagedType, title: str) -> dict[str, Any]:
+        """The attributes that a title sets: by the declaration, or by the code of the type where its patterns change values."""
+        computed = self.read_title(declared.name, title) if declared.computes_titles else None
+        return dict(declared.names_of_title(title)) if computed is None else computed
+
     def unique_key(self, resource: Resource) -> tuple[Any, ...] | None:
         """The namevars' values, which only one resource of the type may have: a file's path, a user's name; None if any may.
 
@@ -82,7 +94,7 @@ class KnownTypes:
             )
         if not declared.is_isomorphic:
             return None
-        values: dict[str, Any] = dict(declared.names_of_title(resource.title))
+        values: dict[str, Any] = dict(self.names_of_title(declared, resource.title))
         values |= {
             name: value for name in declared.attributes | {"name"} if (value := resource.value(name)) is not None
         }
@@ -96,8 +108,8 @@ class KnownTypes:
         declared = self.find(type_name)
         if declared is None or not declared.is_isomorphic or not declared.has_form_for(title):
             return title
-        names = declared.names_of_title(title)
-        return next(iter(names.values())) if len(names) == 1 else title
+        names = self.names_of_title(declared, title)
+        return str(next(iter(names.values()))) if len(names) == 1 else title
 
     def with_title(self, resource: Resource) -> dict[str, Any]:
         """The parameters' values, including those that the title sets; one that only repeats the title is left out."""
@@ -107,7 +119,7 @@ class KnownTypes:
         declared = self.find(resource.type_name) if resource.definition is None else None
         naming = "name" if declared is None else declared.title_attribute
         if declared is not None:
-            values = {**declared.names_of_title(resource.title), **values}
+            values = {**self.names_of_title(declared, resource.title), **values}
         if naming != "name" and values.get("name") is not None and not _has_name(declared):
             values[naming] = values.pop("name")
         if resource.title_value is not resource.title:

@@ -17,7 +17,7 @@ from precast.types.declaration import AutoRelation, ManagedType
 
 if TYPE_CHECKING:
     from precast.lang.compiler.compilation import Compilation
-    from precast.lang.type_code.running import CheckedResource, Relation, TypeCode
+    from precast.lang.type_code.running import CheckedResource, Relation
 
 Types = dict[str, ManagedType]
 
@@ -31,14 +31,11 @@ def check_types(compilation: "Compilation", types: Types) -> tuple[Types, tuple[
     ]
     if not resources:
         return types, ()
-    codes: dict[str, TypeCode | None] = {}
     refused: list[PrecastError] = []
     relations: dict[str, dict[str, tuple[AutoRelation, ...]]] = {}
     for resource in resources:
         name = resource.type_name
-        if name not in codes:
-            codes[name] = _load(compilation, name)
-        code = codes[name]
+        code = compilation.type_codes.find(name)
         if code is None:
             continue
         checked = code.check(resource.title, _values(compilation, resource))
@@ -50,20 +47,6 @@ def check_types(compilation: "Compilation", types: Types) -> tuple[Types, tuple[
     return {**types, **made}, tuple(refused)
 
 
-def _load(compilation: "Compilation", name: str) -> "TypeCode | None":
-    """Return the code of a type; None if the subset cannot run its file: `env modules check` says why."""
-    path = compilation.loader.module_file(f"lib/puppet/type/{name}.rb")
-    found = compilation.inputs.text(path) if path is not None else None
-    if path is None or found is None:
-        return None
-    from precast.lang.type_code.running import load_type
-
-    try:
-        return load_type(compilation, compilation.top, name, path, *found)
-    except PrecastError:
-        return None
-
-
 def _values(compilation: "Compilation", resource: Resource) -> dict[str, Any]:
     """Return the values of a resource as type code gets them, with those that the title sets."""
     from precast.lang.ruby.values import to_ruby
@@ -71,7 +54,7 @@ def _values(compilation: "Compilation", resource: Resource) -> dict[str, Any]:
 
     declared = compilation.known_types.find(resource.type_name)
     assert declared is not None
-    given: dict[str, Any] = dict(declared.names_of_title(resource.title))
+    given: dict[str, Any] = dict(compilation.known_types.names_of_title(declared, resource.title))
     for name, parameter in resource.parameters.items():
         value = parameter.value
         if value is None:

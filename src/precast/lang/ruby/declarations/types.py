@@ -88,6 +88,7 @@ class _TypeReader:
         self._is_open = False
         self._depth = self._steps = 0
         self._patterns: title_patterns.Patterns = ()
+        self._computes_titles = False
 
     def managed_type(self) -> ManagedType:
         attributes, keys = self._attributes, self._attributes.keys
@@ -100,6 +101,7 @@ class _TypeReader:
             is_isomorphic=self._is_isomorphic,
             # Without a namevar a title cannot identify a resource, so that no title matches.
             title_patterns=self._patterns if keys or self._is_open else (TitlePattern(r"(?!)", ()),),
+            computes_titles=self._computes_titles,
             relations=tuple(self._relations),
             defaults=attributes.defaults,
             words=attributes.words,
@@ -160,6 +162,7 @@ class _TypeReader:
         name = file.defined_name(statement)
         if name == "title_patterns":
             self._patterns = title_patterns.patterns(file, self._find_file)
+            self._computes_titles = not self._patterns or any("" in each.attributes for each in self._patterns)
         elif name == "isomorphic?":
             words = {token.kind for token in file.tokens[statement.start : statement.end]}
             self._is_isomorphic = "false" not in words

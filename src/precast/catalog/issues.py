@@ -40,6 +40,12 @@ MAYBE_NO_PUPPET = Issue(
     "in a run without a Puppet they fail, and resources that require them are skipped; "
     "an agent reports its Puppet as the fact precast_bridge",
 )
+UNKNOWN_PARAMETERS = Issue(
+    "CATALOG-008",
+    Kind.INPUT,
+    "Precast's own {type} has no parameter {name}: {refs}",
+    "the module is of a version that Precast does not know; in a run these resources fail; leave the parameter out",
+)
 RESERVED_REFERENCE = Issue(
     "CATALOG-005",
     Kind.INPUT,

@@ -1,7 +1,5 @@
 """Errors of resources on a node. Codes 001 to 019 belong to the contract, 020 to 099 to the engine's types."""
 
-from collections.abc import Collection, Iterable
-
 from precast.base.errors import Issue, Kind
 
 CANNOT_START = Issue(
@@ -58,21 +56,9 @@ NO_PROVIDER = Issue(
     "{type} has no provider {provider} here",
     "available providers: {providers}",
 )
-UNKNOWN_PARAMETERS = Issue(
-    "RESOURCE-010",
-    Kind.INPUT,
-    "Precast cannot apply a {type} with {names}: it does not know what that means",
-    "the module is of a version that Precast does not know; leave the parameter out",
-)
 BAD_OUTPUT = Issue(
     "RESOURCE-161",
     Kind.INPUT,
     "the output of the command of the promise {key} cannot be its value: {reason}",
     "run the command by hand as the user that the promise names",
 )
-
-
-def check_parameters(type_name: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Raises InputError RESOURCE-010 for a parameter that a module declares and Precast does not know."""
-    if unknown := sorted(name for name in given if name not in known):
-        raise UNKNOWN_PARAMETERS.error(type=type_name, names=", ".join(unknown))

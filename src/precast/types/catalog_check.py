@@ -3,7 +3,7 @@
 The check needs no node. Its graph has the relationships of the agent's graph, so both find the same cycles.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from functools import cache
 
 from precast.base.errors import PrecastError
@@ -11,7 +11,7 @@ from precast.catalog import issues
 from precast.catalog.body import Body
 from precast.catalog.problems import CatalogProblem
 from precast.catalog.source_map import SourceMap
-from precast.types import catalogue
+from precast.types import catalogue, config_files
 from precast.types.application import NATIVE, NOT_THERE, how_applied
 from precast.types.ordering import Types, find_cycle, is_container
 
@@ -31,10 +31,35 @@ def check_catalog(body: Body, places: SourceMap, types: Types) -> tuple[CatalogP
     for resource in body.resources:
         if how(resource.type) == NOT_THERE and not resource.virtual and not is_container(resource):
             refs_by_type.setdefault(resource.type.lower(), []).append(resource.ref)
-    return tuple(
-        CatalogProblem.of_error(issues.NOT_APPLIED.error(type=name, refs=_join_refs(refs)))
-        for name, refs in sorted(refs_by_type.items())
+    not_applied = (
+        issues.NOT_APPLIED.error(type=name, refs=_join_refs(refs)) for name, refs in sorted(refs_by_type.items())
     )
+    return tuple(map(CatalogProblem.of_error, (*not_applied, *_find_unknown_parameters(body))))
+
+
+def _find_unknown_parameters(body: Body) -> Iterator[PrecastError]:
+    """Yield an error for each parameter of a module's type that Precast does not know, though it applies the type."""
+    refs: dict[tuple[str, str], list[str]] = {}
+    known = cache(lambda type_name: _known_attributes(type_name.lower(), body))
+    for resource in body.resources:
+        attributes = None if resource.virtual or is_container(resource) else known(resource.type)
+        if attributes is None:
+            continue
+        for name in resource.parameters.keys() - attributes - catalogue.METAPARAMETERS.keys():
+            refs.setdefault((resource.type.lower(), name), []).append(resource.ref)
+    for (type_name, name), found in sorted(refs.items()):
+        yield issues.UNKNOWN_PARAMETERS.error(type=type_name, name=name, refs=_join_refs(found))
+
+
+def _known_attributes(type_name: str, body: Body) -> frozenset[str] | None:
+    """The attributes of a type that belongs to a module and can be applied; None for others."""
+    if type_name in body.types:
+        found = config_files.of_data({type_name: body.types[type_name]})
+        return frozenset(("name", *found[type_name].attributes)) if found else None
+    declared = catalogue.find_any(type_name)
+    if declared is None or not declared.module or not declared.is_applied:
+        return None
+    return declared.attributes | {"name", "provider"}
 
 
 def _how(name: str, types: Types, applied: Container[str]) -> str:

@@ -64,11 +64,16 @@ def _of_puppet(line: dict[str, Any], root: str) -> Outcome:
 
 
 def with_precast(
-    state: Path, module_path: Sequence[Path], catalog: Path, root: Path, bridged: frozenset[str] = frozenset()
+    state: Path,
+    module_path: Sequence[Path],
+    catalog: Path,
+    root: Path,
+    machine: Machine | None = None,
+    bridged: frozenset[str] = frozenset(),
 ) -> Outcome:
     """Apply a catalog with Precast; types that are `bridged` with the module's own Ruby code, also if Precast implements them."""
     read = unseal(catalog.read_bytes(), str(catalog))
-    machine = Machine(
+    machine = machine or Machine(
         "", str(state), SystemClock(), EnvironmentContents(module_path, read.body.content), bridged_types=bridged
     )
     reports: list[ResourceReport] = []

@@ -132,7 +132,7 @@ def test_value_is_quoted(node: Machine, tmp_path: Path) -> None:
         ("DEFAULT/a", {"value": {"a": 1}}, "value cannot be"),
         ("DEFAULT/a", {"value": "1", "ensure": "there"}, "ensure cannot be"),
         ("DEFAULT/a", {"value": "1", "secret": "maybe"}, "secret cannot be"),
-        ("DEFAULT/a", {"value": "1", "transform_to": "net_uuid"}, "does not know what that means"),
+        ("DEFAULT/a", {"value": "1", "transform_to": "net_uuid"}, "it has no parameter transform_to"),
     ],
 )
 def test_wrong_parameters_are_refused(node: Machine, title: str, parameters: dict[str, Any], message: str) -> None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NoReturn, Protocol
 
-from precast.resources import issues, properties
+from precast.resources import issues, issues_modules, properties
 from precast.resources.config_files.multiple import MultipleDocument
 from precast.resources.contract import Change, DesiredResource, Handler, Instance, ManagedNode, State
 from precast.resources.files import parameters, small_files
@@ -60,7 +60,9 @@ class ConfigSetting(Handler):
     def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
         super().__init__(resource, node)
         known = self.known
-        issues.check_parameters(resource.type, resource.parameters, {"name", *known.attributes})
+        unknown = sorted(resource.parameters.keys() - {"name", *known.attributes})
+        if unknown:
+            raise issues_modules.NOT_NATIVE.error(type=resource.type, reason=f"it has no parameter {unknown[0]}")
         self._name = str(resource.get("name", resource.title))
         if not re.search(known.name_pattern, self._name, re.MULTILINE):
             raise properties.invalid_value(resource, "name", self._name, f"it must match /{known.name_pattern}/")

@@ -5,11 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from precast.agent.applying.machine import Machine
+from precast.agent.applying.plan import make_plan
+from precast.base.clock import ManualClock
 from precast.catalog.source_map import SourceMap
 from precast.lang.ruby.declarations.config_files import read_config_file
 from precast.lang.ruby.declarations.ruby_file import RubyFile, load_ruby_file
 from precast.lang.ruby.declarations.types import read_type
 from precast.types import config_files
+from precast.types.application import BRIDGED, how_applied
 from precast.types.catalog_check import check_catalog
 from precast.types.declaration import AutoRelation, ConfigFileType
 from tests.unit.lang.small_manifests import asked, compiled
@@ -146,15 +150,34 @@ def test_catalog_says_how_a_node_applies_the_types_in_it() -> None:
     assert compiled("notify { 'x': }", files).body.types == {}
 
 
-def test_catalog_with_a_type_that_deviates_says_that_no_node_applies_it() -> None:
+def test_catalog_with_a_type_that_deviates_says_that_only_its_module_applies_it() -> None:
     files = files_of("nova", "openstacklib", "inifile")
     files["modules/nova/lib/puppet/provider/nova_config/openstackconfig.rb"] += "\nputs 1\n"
     result = compiled("nova_config { 'DEFAULT/debug': value => true }", files)
     assert result.body.types == {}
-    (problem,) = check_catalog(result.body, SourceMap({}), result.types)
-    assert problem.code == "CATALOG-004"
+    assert how_applied(result.types["nova_config"]) == BRIDGED
 
 
 def test_purged_type_is_known_although_no_resource_has_it() -> None:
     result = compiled("resources { 'nova_config': purge => true }", files_of("nova", "openstacklib", "inifile"))
     assert list(result.body.types) == ["nova_config"]
+
+
+def test_parameter_that_no_node_knows_is_a_problem_of_the_catalog() -> None:
+    files = files_of("ironic", "openstacklib", "inifile", "postgresql")
+    path = "modules/postgresql/lib/puppet/type/postgresql_psql.rb"
+    files[path] = files[path].replace("newparam(:db) do", "newparam(:new) do\n end\n newparam(:db) do", 1)
+    code = """
+    ironic_config { 'a/b': value => 'x', transform_to => 'net_uuid' }
+    ironic_config { 'a/c': value => 'x' }
+    postgresql_psql { 'x': new => 1, db => 'y', tag => 'z' }
+    """
+    result = compiled(code, files)
+    problems = check_catalog(result.body, SourceMap({}), result.types)
+    assert [(problem.code, problem.text.split(" own ")[1]) for problem in problems] == [
+        ("CATALOG-008", "ironic_config has no parameter transform_to: Ironic_config[a/b]"),
+        ("CATALOG-008", "postgresql_psql has no parameter new: Postgresql_psql[x]"),
+    ]
+    plan = make_plan(result.body, None, Machine("", "", ManualClock()))
+    failed = {ref for ref, planned in plan.resources.items() if "has no parameter" in str(planned.problem)}
+    assert failed == {"Ironic_config[a/b]", "Postgresql_psql[x]"}

@@ -1,0 +1,1 @@
+"""Users, grants and databases of MySQL and MariaDB."""

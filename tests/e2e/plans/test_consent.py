@@ -25,7 +25,9 @@ def plan(fleet: Fleet) -> str:
 
 def test_plan_that_runs_commands_needs_the_role(fleet: Fleet, plan: str) -> None:
     answer = fleet.command("plan", "start", plan, "--nodes", "web1", code=77)
-    assert "the tasks one run commands, which needs the role commands; nothing was started" in answer
+    assert (
+        "the tasks one run commands, which needs the role commands for all environments; nothing was started" in answer
+    )
     assert fleet.read("plan", "list") == []
 
 

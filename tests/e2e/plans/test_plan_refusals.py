@@ -19,6 +19,10 @@ def test_commands_without_the_role_start_nothing(plans: PlanFleet) -> None:
     text = LOOK + GOOD
     code, error = plans.refused("plan", "start", plans.write(text), "--nodes", "web1", token=operator)
     assert (code, "the tasks one run commands, which needs the role commands" in error) == (DENIED, True)
+    # The signer seals commands for people of the whole site only.
+    limited = plans.site.run("token", "person", "lea", "--role", "commands", "--environment", "production")["token"]
+    code, error = plans.refused("plan", "start", plans.write(text), "--nodes", "web1", token=limited)
+    assert (code, "which needs the role commands for all environments" in error) == (DENIED, True), error
     assert runs_of(plans) == before
     # Without the task it starts; the output of others' commands is not for this person.
     run = plans.read("plan", "start", plans.write(text), "--nodes", "web1", "--skip", "one", token=operator)["run"]

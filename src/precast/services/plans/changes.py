@@ -13,7 +13,6 @@ from precast.net.model.compiler import guess
 from precast.plans.collection import find_collections
 from precast.plans.model import Plan
 from precast.services.approvals.approvals import Participant
-from precast.services.identity import roles
 from precast.services.identity.signer.messages import Credential
 from precast.services.jobs import issues as job_issues
 from precast.services.jobs.requests import decode_request
@@ -21,7 +20,7 @@ from precast.services.plans import issues
 from precast.services.plans.pinned import PinnedPlan
 from precast.services.plans.preparing.preparation import Instances
 from precast.services.plans.reading import PlanReading
-from precast.services.plans.runs import PlanStarter, list_names, with_seals
+from precast.services.plans.runs import PlanStarter, list_names, may_run_commands, with_seals
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
@@ -99,7 +98,7 @@ class PlanChangesService:
         await self._starter.require_nodes(nodes, participant)
         programs = await self._database.read(self._read_programs, run, instances)
         commands = [row for row in programs if parse_program(row.program).needs_command_right]
-        if commands and not roles.includes(participant.role, roles.COMMANDS):
+        if commands and not may_run_commands(participant):
             names = {ended.pinned.plan.tasks[row.task - 1].id for row in commands}
             raise issues.COMMANDS_NEEDED.error(tasks=list_names(names))
         request = decode_request(ended.job)

@@ -41,8 +41,8 @@ NO_MASTER = Issue(
 COMMANDS_NEEDED = Issue(
     "PLAN-107",
     Kind.DENIED,
-    "the tasks {tasks} run commands, which needs the role commands; nothing was started",
-    "ask a person with the role commands to start it, or leave these tasks out with --skip",
+    "the tasks {tasks} run commands, which needs the role commands for all environments; nothing was started",
+    "ask a person with such a token to start it, or leave these tasks out with --skip",
 )
 NOT_COMPILED = Issue(
     "PLAN-108",

@@ -129,8 +129,13 @@ def check_rights(prepared: PreparedPlan, participant: Participant) -> None:
     """Raises InputError PLAN-105 for a plan with errors, DeniedError PLAN-107 without the role for commands."""
     check_errors(prepared)
     check = prepared.check
-    if check.needs_commands and not roles.includes(participant.role, roles.COMMANDS):
+    if check.needs_commands and not may_run_commands(participant):
         raise issues.COMMANDS_NEEDED.error(tasks=list_names(check.needs_commands))
+
+
+def may_run_commands(participant: Participant) -> bool:
+    """Whether the signer would seal commands for a person: for those of the whole site only."""
+    return roles.includes(participant.role, roles.COMMANDS) and not participant.environments
 
 
 def list_names(names: Collection[str]) -> str:

@@ -25,6 +25,9 @@ NOT_WRITTEN = Issue(
     "cannot write {path}: {reason}",
     "the old file is unchanged; check the directory and the free space",
 )
+NO_PLACE = Issue(
+    "CLI-059", Kind.NOT_FOUND, "cannot write {path}: {reason}", "name a directory that exists and that you may write to"
+)
 READABLE_SECRET = Issue(
     "CLI-014",
     Kind.DENIED,

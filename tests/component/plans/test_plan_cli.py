@@ -307,6 +307,15 @@ def test_draw_and_explain_want_files_or_a_run_and_not_both(plan: Path) -> None:
     assert (done.returncode, "a run has its own nodes and parameters" in done.stderr) == (64, True)
 
 
+def test_picture_is_not_written_where_nothing_can_be(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("- {id: one, type: stage}\n")
+    for place in (tmp_path / "none" / "x.svg", plan / "x.svg"):
+        done = precast("draw", plan, "-o", place)
+        assert (done.returncode, done.stderr.count("\n")) == (66, 2)
+        assert f"cannot write {place}" in done.stderr
+
+
 def test_schema_is_one_json_document() -> None:
     assert json.loads(precast("schema").stdout)["title"] == "Precast plan"
 

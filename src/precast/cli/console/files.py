@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from precast.base.errors import PrecastError
 from precast.base.files import write_private, write_public
 from precast.base.spans import Source, visible
 from precast.cli import issues
@@ -79,26 +80,27 @@ def read_secret(path: str) -> str:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a text to a file, or with `-` to standard output. Raises UnavailableError CLI-013; the file is unchanged then."""
+    """Write a text to a file, or with `-` to standard output.
+
+    Raises UnavailableError CLI-013, NotFoundError CLI-059; the file is unchanged then.
+    """
     if path == "-":
         sys.stdout.write(text)
         return
     try:
         _replace(Path(path), text.encode(), write_public)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise issues.NOT_WRITTEN.error(path=path, reason=reason) from None
+        raise _not_written(path, error) from None
 
 
 def write_content(path: str, data: bytes) -> None:
     """Write bytes of a node to a file that only its owner may read, or with `-` to standard output: on a terminal without characters that
-    control it. Raises UnavailableError CLI-013; the file is unchanged then."""
+    control it. Raises UnavailableError CLI-013, NotFoundError CLI-059; the file is unchanged then."""
     if path != "-":
         try:
             _replace(Path(path), data, write_private)
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise issues.NOT_WRITTEN.error(path=path, reason=reason) from None
+            raise _not_written(path, error) from None
     elif sys.stdout.isatty():
         for line in data.decode(errors="replace").splitlines():
             print(visible(line))
@@ -108,6 +110,13 @@ def write_content(path: str, data: bytes) -> None:
             sys.stdout.buffer.write(data)
         except OSError as error:
             raise OutputFailed(error) from error
+
+
+def _not_written(path: str, error: OSError | ValueError) -> PrecastError:
+    """The error of a file that cannot be written: at this place never, or not now, as on a full disk."""
+    never = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError, ValueError)
+    issue = issues.NO_PLACE if isinstance(error, never) else issues.NOT_WRITTEN
+    return issue.error(path=path, reason=getattr(error, "strerror", None) or error)
 
 
 def _replace(target: Path, data: bytes, write: Callable[[Path, bytes], None]) -> None:

@@ -111,7 +111,7 @@ def measure_websockets(directory: Path) -> float:
     command = [
         sys.executable,
         str(Path(__file__).parent / "peers" / "sessions_websockets.py"),
-        *map(str, _certificate(directory)),
+        *map(str, make_certificate(directory / "site", directory)),
         str(site / "authority" / "certificate.pem"),
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -125,8 +125,8 @@ def measure_websockets(directory: Path) -> float:
             process.kill()
 
 
-def _certificate(directory: Path) -> tuple[Path, Path]:
-    """A server certificate of the site's authority."""
+def make_certificate(site: Path, directory: Path) -> tuple[Path, Path]:
+    """A server certificate of the site's authority, and its key, as files in a directory."""
     from cryptography.hazmat.primitives.asymmetric import ec
 
     from precast.base.clock import SystemClock
@@ -134,7 +134,7 @@ def _certificate(directory: Path) -> tuple[Path, Path]:
     from precast.services.identity.certificates import certificate_pem, private_pem
 
     key = ec.generate_private_key(ec.SECP256R1())
-    authority = AuthorityFiles(directory / "site" / "authority").load()
+    authority = AuthorityFiles(site / "authority").load()
     certificate = authority.sign_server(key.public_key(), ["localhost", "127.0.0.1"], SystemClock().now())
     (directory / "peer.pem").write_text(certificate_pem(certificate))
     (directory / "peer.key").write_bytes(private_pem(key))

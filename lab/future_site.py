@@ -26,7 +26,7 @@ from precast.wire.jobs.order_ids import make_order_id
 from precast.wire.sessions import KeyValue, Message, Subscribe, Values
 
 REPORT = "r1"
-_NO_REPORT = "0" * 8
+_NO_REPORT = "00000000-0000-0000-0000-000000000001"
 
 
 def make_body(promises: Mapping[str, str], needs: Sequence[str]) -> Body:

@@ -107,7 +107,7 @@ class PostgresServer:
             command += ["-c", f"{name}={value}"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*(prefix or self.prefix), *_unprivileged(), *command],
+                [*(prefix or self.prefix), *unprivileged(), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -153,7 +153,7 @@ class PostgresServer:
     def _initialise(self) -> None:
         made = subprocess.run(
             [
-                *_unprivileged(),
+                *unprivileged(),
                 str(self._programs / "initdb"),
                 *("-D", str(self.data), "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C"),
                 *("--no-sync", f"--wal-segsize={self._wal_segment_mb}", "--no-instructions"),
@@ -189,7 +189,7 @@ def _wheel_programs() -> Path:
     return max(Path(package.origin).parent.glob("pginstall*/bin"))
 
 
-def _unprivileged() -> list[str]:
+def unprivileged() -> list[str]:
     # The kernel clears the parent-death signal when credentials change, so setpriv sets it again inside.
     return [*_IN_NAMESPACE, "setpriv", "--pdeathsig", "QUIT"] if os.geteuid() == 0 else []
 

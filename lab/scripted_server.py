@@ -64,12 +64,13 @@ class AgentConnection:
         heartbeat_s: float = 60.0,
         cycle_s: float = 3600.0,
         window_bytes: int = 1024 * 1024,
+        term: int = 0,
     ) -> Hello:
         """Receive hello and welcome the agent. Returns the hello. Without `received`, the server has all records of the agent."""
         hello = await self.expect(Hello)
         through = hello.last if received is None else received
         welcome = Welcome(1, hello.epoch + 1, "scripted", through, heartbeat_s, cycle_s, 3600.0, facts_digest)
-        await self.send_message(msgspec.structs.replace(welcome, window_bytes=window_bytes))
+        await self.send_message(msgspec.structs.replace(welcome, window_bytes=window_bytes, term=term))
         return hello
 
     async def take(self) -> Record:

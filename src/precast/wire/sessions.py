@@ -71,6 +71,7 @@ class Hello(Message, frozen=True):
         None  # when the server made that record, to tell it from another one of the same number
     )
     machine_id: Annotated[str, msgspec.Meta(pattern=r"\A[0-9A-Za-z]{0,64}\Z")] = ""  # empty if it has none that lasts
+    term: RecordNumber = 0  # the highest term of a database that a server has told it
 
 
 class Welcome(Message, frozen=True):
@@ -87,6 +88,8 @@ class Welcome(Message, frozen=True):
     spread_s: Seconds = 3.0  # after a lost connection the node reconnects at a random time within this span
     catalog_digest: str = ""  # of the served catalog; empty if nothing was released to the node
     policy: RecordNumber = 0  # the serial of the node's policy; 0 if it has none
+    # The term of the server's database. A node that has seen a higher one ends the connection: that database was left behind.
+    term: RecordNumber = 0
     window_bytes: RecordNumber = (
         4 * 1024 * 1024
     )  # the send window: unacknowledged bytes that the node may send; a larger single record is allowed

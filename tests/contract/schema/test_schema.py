@@ -35,7 +35,7 @@ COLUMNS = Query(
 )
 # A released migration never changes. A new one adds a line here. No release exists yet: until then the first schema may change.
 RELEASED = {
-    1: "43e134",
+    1: "fe3945",
 }
 # A made-up migration after the real ones, as a future release would bring it.
 FUTURE = Migration(
@@ -168,7 +168,7 @@ async def test_database_with_tables_of_another_program_is_refused(empty: Databas
 
 async def test_declared_tables_are_those_of_the_schema(database: Database) -> None:
     real = await database.read(read_columns)
-    bookkeeping = {"schema_migration", "work_fence", "sqlite_sequence"}
+    bookkeeping = {"schema_migration", "work_fence", "sqlite_sequence", "site_term"}
     partitions = {"fact_history_rest", "report_page_rest", "report_event_rest"}
     assert {name: columns for name, columns in real.items() if name not in bookkeeping | partitions} == {
         table.name: set(table.columns) for table in TABLES

@@ -24,6 +24,8 @@ from precast.wire import sessions as session
 from precast.wire.sessions import FromServer, Hello, Refused, Welcome
 
 OPEN_S = 60.0
+# A server with an older database than another: the next attempt may reach that other one.
+OLD_TERM_S = (5.0, 10.0)
 
 
 class SessionEnd(NamedTuple):
@@ -94,7 +96,9 @@ class Session:
     def _begin(self, url: str, welcome: Welcome, attempt: str) -> int:
         """Store what the server said in its welcome. Returns the number after which the records of this node are sent."""
         horizon_s = max(welcome.horizon_s, self.least_horizon_s)
-        begin = self._spool.begin_session(attempt, welcome.epoch, welcome.received, horizon_s, welcome.facts_digest)
+        begin = self._spool.begin_session(
+            attempt, welcome.epoch, welcome.received, horizon_s, welcome.facts_digest, welcome.term
+        )
         self._orders.claims.requeue()
         self._listener.on_welcome(url, welcome)
         return begin
@@ -108,7 +112,11 @@ class Session:
             socket.abort()
             raise
         if isinstance(answer, Welcome):
-            return answer, attempts[0]
+            if answer.term >= (seen := self._store.session_state().term):
+                return answer, attempts[0]
+            await socket.close()
+            why = f"the server has a database that was left behind: its term is {answer.term}, and this node has seen {seen}"
+            raise ConnectionEnded(EndReason.REFUSED, why, OLD_TERM_S)
         await socket.close()
         if isinstance(answer, Refused):
             if answer.code == session.OVERTAKEN:
@@ -127,6 +135,7 @@ class Session:
             boot_id=self._machine.boot_id,
             agent=__version__,
             machine_id=self._machine.machine_id,
+            term=state.term,
             epoch=state.epoch,
             first=first,
             last=last,

@@ -9,6 +9,7 @@ MIGRATIONS: tuple[str, ...] = (
       life TEXT NOT NULL DEFAULT '',
       attempts TEXT NOT NULL DEFAULT '[]',
       epoch INTEGER NOT NULL DEFAULT 0,
+      term INTEGER NOT NULL DEFAULT 0,
       received INTEGER NOT NULL DEFAULT 0,
       received_at INTEGER,
       given INTEGER NOT NULL DEFAULT 0,

@@ -89,7 +89,9 @@ class Spool:
         ((first, given),) = self._store.read("SELECT (SELECT min(number) FROM record), given FROM session")
         return (given + 1 if first is None else first), given
 
-    def begin_session(self, attempt: str, epoch: int, received: int, horizon_s: float, facts_digest: str) -> int:
+    def begin_session(
+        self, attempt: str, epoch: int, received: int, horizon_s: float, facts_digest: str, term: int = 0
+    ) -> int:
         """Begin a session with a server that has stored records through `received`. Returns the number after which sending begins."""
         now = self._now()
         with self._store.transaction() as db:
@@ -97,8 +99,9 @@ class Spool:
             # own numbered records are on the server already.
             db.execute("DELETE FROM record WHERE number IS NOT NULL AND ? > (SELECT given FROM session)", (received,))
             db.execute(
-                "UPDATE session SET attempts = ?, epoch = ?, horizon_s = ?, facts_digest = ?, given = max(given, ?)",
-                (msgspec.json.encode([attempt]).decode(), epoch, horizon_s, facts_digest, received),
+                "UPDATE session SET attempts = ?, epoch = ?, horizon_s = ?, facts_digest = ?, given = max(given, ?),"
+                " term = max(term, ?)",
+                (msgspec.json.encode([attempt]).decode(), epoch, horizon_s, facts_digest, received, term),
             )
             db.execute("UPDATE record SET acked_at = NULL WHERE number > ? AND acked_at IS NOT NULL", (received,))
             db.execute("UPDATE record SET acked_at = ? WHERE number <= ? AND acked_at IS NULL", (now, received))

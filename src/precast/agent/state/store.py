@@ -42,6 +42,7 @@ class SessionState(NamedTuple):
     received: int  # the servers' records are stored through this number
     received_at: datetime | None  # when the server made the record of that number
     facts_digest: str  # of the stable facts that the servers are known to have
+    term: int  # the highest term of a database that a server has told
 
 
 class NumberedRecord(Protocol):
@@ -118,11 +119,11 @@ class LocalStore:
             return self._connection.execute(sql, values).fetchall()
 
     def session_state(self) -> SessionState:
-        ((instance, attempts, epoch, received, at, digest),) = self.read(
-            "SELECT instance, attempts, epoch, received, received_at, facts_digest FROM session"
+        ((instance, attempts, epoch, received, at, digest, term),) = self.read(
+            "SELECT instance, attempts, epoch, received, received_at, facts_digest, term FROM session"
         )
         decoded = msgspec.json.decode(attempts, type=list[str])
-        return SessionState(instance, decoded, epoch, received, from_optional_micros(at), digest)
+        return SessionState(instance, decoded, epoch, received, from_optional_micros(at), digest, term)
 
     def add_attempt(self, new: str) -> list[str]:
         """Store the id of a connection attempt before the attempt is made.

@@ -200,6 +200,7 @@ class SessionEndpoint:
                 catalog_digest=accepted.served.digest,
                 policy=accepted.served.policy,
                 window_bytes=WINDOW_BYTES,
+                term=accepted.term,
             )
         )
         return connection

@@ -17,6 +17,7 @@ from precast.cli.console.settings import add_settings, load_settings
 from precast.cli.server import backup
 from precast.cli.server.clock import show_clock
 from precast.cli.server.database import opened_at
+from precast.cli.server.term import raise_database_term, read_term
 from precast.store import issues
 from precast.store.engine import location
 from precast.store.engine.database import Database
@@ -67,11 +68,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--confirm", action="store_true", help="trust the clock as it is now: old data is deleted by it again"
     )
     declare_exits(clock, {1: "the clock is not trusted"})
+    summary = "declare this database the newest of the site: nodes that have seen another one connect again"
+    term = add("raise-term", _raise_term, summary)
+    term.add_argument("seen", metavar="TERM", type=read_term, help="the term that nodes have seen, as the error says")
     work = add("work", _work, "show the work queue: how many items wait, are claimed, or are dead letters")
     choice = work.add_mutually_exclusive_group()
     choice.add_argument("--items", action="store_true", help="list the items that wait or are claimed")
     choice.add_argument("--dead", action="store_true", help="list the dead letters")
     choice.add_argument("--requeue", nargs=2, type=_text, metavar=("KIND", "KEY"), help="try a dead letter again")
+
+
+async def _raise_term(args: argparse.Namespace) -> int:
+    async with _opened(args) as database:
+        return await raise_database_term(args, database)
 
 
 async def _migrate(args: argparse.Namespace) -> int:

@@ -40,6 +40,12 @@ NO_SUCH_MACHINE = Issue(
     "{node} has no machine {machine} to choose from",
     "`precast node show {node}` lists the machines that use its certificate",
 )
+OLD_TERM = Issue(
+    "SESSION-011",
+    Kind.UNAVAILABLE,
+    "the database of this server is not the newest of the site: its term is {term}, and the node has seen {newer}",
+    "stop this server, or give it the database that was promoted or restored last; if this one is right: precast db raise-term {newer}",
+)
 NEVER_CONNECTED = Issue(
     "SESSION-006",
     Kind.NOT_FOUND,

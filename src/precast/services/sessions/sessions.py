@@ -24,6 +24,7 @@ from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
 from precast.store.sessions.sessions import PreviousSession, Sessions, SessionStart, StreamPosition
 from precast.store.sessions.streams import Streams
+from precast.store.sessions.terms import find_term
 from precast.wire.sessions import VERSIONS, Hello, choose_version
 
 # A node that was away for a shorter time and was not started meanwhile has not returned: its connection was interrupted.
@@ -48,6 +49,7 @@ class AcceptedSession(NamedTuple):
     position: StreamPosition
     facts_digest: str
     served: ServedState = NOTHING_SERVED
+    term: int = 0
 
 
 class SessionService:
@@ -75,7 +77,8 @@ class SessionService:
         """Begin a session.
 
         Raises ConflictError SESSION-001 for a machine that an operator has refused, SESSION-008 for a node that is on hold, SESSION-009
-        for a hello that was overtaken by another one, InputError SESSION-002 without a common version.
+        for a hello that was overtaken by another one, SESSION-011 if the node knows a newer database of this site, InputError SESSION-002
+        without a common version.
         """
         version = choose_version(hello.versions)
         if version is None:
@@ -87,6 +90,9 @@ class SessionService:
 
     def _begin(self, arrival: SessionStart, hello: Hello, version: int) -> Transaction[AcceptedSession | PrecastError]:
         node = arrival.node
+        term = yield from find_term(self._database.clock.now())
+        if hello.term > term:
+            return issues.OLD_TERM.error(term=term, newer=hello.term)
         before = yield from self._sessions.lock(node)
         received = yield from self._sessions.find_received(node, hello.instance)
         verdict = judge(before, hello, received)
@@ -111,7 +117,7 @@ class SessionService:
         yield from self._sessions.begin(msgspec.structs.replace(arrival, attempts=attempts), epoch, lost)
         yield from self._tell(arrival, before)
         digest = yield from self._newest_facts(node)
-        return AcceptedSession(version, epoch, position, digest or "", (yield from self._read_served(node)))
+        return AcceptedSession(version, epoch, position, digest or "", (yield from self._read_served(node)), term)
 
     def _tell(self, arrival: SessionStart, before: PreviousSession) -> Transaction[None]:
         if self._events is None:

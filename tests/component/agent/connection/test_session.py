@@ -519,3 +519,22 @@ async def test_failing_store_ends_the_session_with_its_error(agent: Agent, serve
         assert await line.ended() == 1000
     assert end.reason is EndReason.LOCAL
     assert "[AGENT-010]" in end.why
+
+
+async def test_server_whose_database_was_left_behind_is_left(agent: Agent, server: ScriptedServer) -> None:
+    async with agent.connected(server) as (line, _):
+        await line.greet(term=7)
+        agent.put("a")
+        await line.take()
+        await agent.acknowledged()
+    async with agent.connected(server) as (line, task):
+        assert (await line.greet(term=6)).term == 7
+        end = await task
+        assert end.reason is EndReason.REFUSED
+        assert "its term is 6, and this node has seen 7" in end.why
+    assert agent.store.session_state().term == 7
+    async with agent.connected(server) as (line, _):
+        await line.greet(term=8)
+        agent.put("b")
+        await line.take()
+    assert agent.store.session_state().term == 8

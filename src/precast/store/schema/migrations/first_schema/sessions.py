@@ -74,5 +74,12 @@ TABLES = (
         PRIMARY KEY (node, instance)
     ){strict}
     """,
+    """
+    CREATE TABLE site_term (             -- one row: which database of this site this is, of those that were the newest
+        id       {int} PRIMARY KEY CHECK (id = 1),
+        term     {int} NOT NULL,         -- grows when a standby is promoted or a backup is restored; no backup has it
+        timeline TEXT NOT NULL           -- PostgreSQL's number of promotions when the term began
+    ){strict}
+    """,
 )
 POSTGRESQL = ("ALTER TABLE stream_record ALTER COLUMN body SET STORAGE EXTERNAL",)

@@ -6,7 +6,7 @@ Every difference that is meant stands here with its reason, so that a new one fa
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,11 +14,22 @@ import pytest
 
 from precast.agent.facts.collection import Collection, Collector, all_sources
 from precast.agent.facts.machine import Machine
+from precast.agent.facts.ruby.source import READ
+from precast.agent.facts.ruby.system import NodeSystem
 from precast.agent.facts.running_kernel import RunningKernel
 from precast.base import programs
 from precast.base.digests import of_bytes
+from precast.base.spans import Source
+from precast.cli.code.local_environments import DirectoryTree
+from precast.lang.compile import compile_catalog
+from precast.lang.file_trees import FileStore
+from precast.lang.inputs import Inputs
+from precast.lang.legacy_facts import legacy_facts
+from precast.lang.module_facts import evaluation
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.ruby.declarations.facts import added_facts
 from precast.lang.ruby.declarations.ruby_file import load_ruby_file
+from precast.lang.settings import Settings
 
 CASES = Path(__file__).with_name("module_facts")
 MODULES = Path("/usr/share/puppet/modules")
@@ -94,7 +105,7 @@ def test_facts_of_our_cases_have_the_values_that_facter_gives(
     declared = set(store(place, "case", library))
     ours, before = collect(place).facts, collect(None).facts
     real = ask(["facter", "--json", "--custom-dir", str(CASES)])
-    names = declared | (ours.keys() - before.keys()) | {"kernel", "kernelrelease", "kernelversion", "timezone"}
+    names = declared | (ours.keys() - before.keys() - {READ}) | {"kernel", "kernelrelease", "kernelversion", "timezone"}
     result = compare(names, real, ours)
     assert result.different == {}
     assert len(result.equal) >= 120
@@ -111,7 +122,7 @@ def test_facts_of_debians_modules_have_the_values_that_puppet_gives(puppet_and_m
         for name in store(place, module.name, module / "lib")
     }
     collected, before = collect(place), collect(None).facts
-    names = declared | (collected.facts.keys() - before.keys())
+    names = declared | (collected.facts.keys() - before.keys() - {READ})
     real = ask(["puppet", "facts", "--modulepath", str(MODULES)])
     result = compare(names, real, collected.facts)
     refused = [warning.message for warning in collected.warnings if warning.code == "FACT-042"]
@@ -128,3 +139,43 @@ def test_facts_of_debians_modules_have_the_values_that_puppet_gives(puppet_and_m
     )
     assert len(result.equal) >= 20
     assert len(names) >= 69
+
+
+class SystemdNode(NodeSystem):
+    """This machine, if systemd were its first process."""
+
+    def read(self, path: str) -> str:
+        return "systemd\n" if path == "/proc/1/comm" else super().read(path)
+
+
+def facts_with_systemd(modules: Sequence[str]) -> dict[str, Any]:
+    """The facts of this machine with those of some modules."""
+    machine = collect(None).facts
+    files = {
+        f"{module}/lib/{path.relative_to(MODULES / module / 'lib')}": path.read_text()
+        for module in modules
+        for path in (MODULES / module / "lib/facter").rglob("*.rb")
+    }
+    known = {**legacy_facts(machine), **machine}
+    found = evaluation.evaluate(SystemdNode(), evaluation.Given(files, known, {}, 60.0))
+    return {**machine, **{each["fact"]: each["value"] for each in found if "fact" in each}}
+
+
+def compiled_titles(facts: dict[str, Any], code: str) -> set[str]:
+    tree = DirectoryTree(Path(os.devnull), (MODULES,))
+    inputs = Inputs(NodeAnswers(NodeData.local("web1.example.com", facts), FileStore(tree)))
+    result = compile_catalog(inputs, Settings(module_path=(str(MODULES),)), Source("site.pp", code))
+    return {resource.ref for resource in result.body.resources}
+
+
+def test_catalogs_take_the_branches_of_the_facts(puppet_and_modules: None) -> None:
+    code = "class { 'mysql::server': root_password => 'x' }\nclass { 'redis': }\nredis::instance { 'second': }\n"
+    limit = "File[/etc/systemd/system/redis-server.service.d/limit.conf]"
+    facts = facts_with_systemd(["stdlib", "systemd", "mysql", "redis"])
+    assert (facts["root_home"], facts["service_provider"], facts["systemd"]) == ("/root", "systemd", True)
+    titles = compiled_titles(facts, code)
+    assert {"File[/root/.my.cnf]", limit} <= titles
+    assert "File[/.my.cnf]" not in titles
+    without = compiled_titles(collect(None).facts, code)
+    assert "File[/.my.cnf]" in without
+    assert limit not in without

@@ -137,10 +137,14 @@ class ModuleLibrary(Question, frozen=True, tag="library"):
 
 
 class ModuleFact(Question, frozen=True, tag="module_fact"):
-    """The file in which a module adds a fact that no plug-in collects; absent if none does. Asked for facts that the node does not have."""
+    """The file in which a module adds a fact that nodes do not read; absent if none does. Asked for facts that the node does not have.
+
+    With `has_unread`, for a node that has read no Ruby facts of modules yet, also a file that nodes read.
+    """
 
     name: str
     roots: tuple[str, ...]
+    has_unread: bool = False
 
 
 class DataFile(Question, frozen=True, tag="data_file"):

@@ -239,11 +239,12 @@ class NodeAnswers:
             return self._fleet.find(self.node.certname, question.query).digest
         return self._exports.find(self.node.certname, question).digest
 
-    def _module_fact(self, name: str, roots: tuple[str, ...]) -> Answer:
+    def _module_fact(self, name: str, roots: tuple[str, ...], *, has_unread: bool) -> Answer:
         if any(plugin.endswith(f"/facts/{name}.py") for plugin, _ in self._files.plugins(roots)):
             return ABSENT
         for path, reader in self._files.fact_files(roots):
             digest = self._files.digest(path)
+            reader = "ruby_facts" if has_unread and reader == "refused_ruby_facts" else reader
             answer = ABSENT if digest is ABSENT else self._costly.data_key(digest, reader, name, self.content)
             # The answer for every key of a file that cannot be read ends with the digest of the file.
             if answer is not ABSENT and not answer.endswith(f":{digest}"):
@@ -268,8 +269,8 @@ class NodeAnswers:
                 return kind_of(follow(self.node.trusted, path))
             case inputs.ModulePlugins() | inputs.ModulesWithType() | inputs.ModuleLibrary():
                 return self._answer_about_modules(question)
-            case inputs.ModuleFact(name, roots):
-                return self._module_fact(name, roots)
+            case inputs.ModuleFact(name, roots, has_unread):
+                return self._module_fact(name, roots, has_unread=has_unread)
             case inputs.MatchingNodeBlock(matchers):
                 return self._costly.match_node(matchers, self.node.certname)
             case inputs.Classification():

@@ -12,6 +12,7 @@ from tests.unit.lang.small_manifests import FACTS, compiled
 RUBY = "modules/disks/lib/facter/layout.rb"
 # It needs more of Ruby than nodes run.
 FILES = {RUBY: "Facter.add(:layout) do\n  setcode { Augeas.open('/') }\nend\n"}
+HAS_READ = {**FACTS, "precast_module_facts": {"files": 1}}
 READ = "$value = \"${facts['layout']}\""
 
 
@@ -72,7 +73,15 @@ def test_files_of_all_kinds_are_read(path: str, text: str) -> None:
     ],
 )
 def test_absent_fact_that_no_module_adds_is_just_absent(files: dict[str, str]) -> None:
-    assert missing(READ, files) == []
+    assert missing(READ, files, facts=HAS_READ) == []
+
+
+def test_fact_that_nodes_read_is_named_until_the_node_has_read_the_facts_of_modules() -> None:
+    files = {RUBY: "Facter.add(:layout) { setcode { 'raid' } }\n"}
+    assert missing(READ, files) == [f"the code reads the fact layout, which {RUBY} adds and the node does not have"]
+    assert missing(READ, files, facts=HAS_READ) == []
+    assert missing(READ, {**files, "modules/mine/precast/facts/layout.py": ""}) == []
+    assert missing("$value = \"${facts['layout']['x']}\"", files, facts={**FACTS, "layout": {}}) == []
 
 
 @pytest.mark.parametrize("facts", [{"layout": "plain"}, {"layout": {}}, {"layout": {"disks": []}}, {"layout": False}])
@@ -114,4 +123,4 @@ def test_environment_makes_it_an_error_or_nothing() -> None:
 
 def test_answer_is_absent_for_an_unknown_name() -> None:
     result = compiled("$value = \"${facts['nothing']}\"", FILES, settings=Settings(missing_module_facts="warning"))
-    assert [read.answer for read in result.trace if isinstance(read.question, ModuleFact)] == [ABSENT]
+    assert [read.answer for read in result.trace if isinstance(read.question, ModuleFact)] == [ABSENT, ABSENT]

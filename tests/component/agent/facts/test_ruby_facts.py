@@ -99,6 +99,7 @@ def test_process_that_ends_early_costs_only_the_facts_that_it_had_not_printed(di
         "third": None,
     }
     assert [warning.code for warning in warnings] == ["FACT-027"]
+    assert source.READ not in facts, "a compile warns of the facts that it lacks"
     assert "killed by signal 9" in warnings[0].message
 
 
@@ -144,7 +145,7 @@ def test_pipe_and_device_are_refused_without_waiting(directory: Path, tmp_path: 
         for name, path in (("pipe", tmp_path / "pipe"), ("zero", "/dev/zero"))
     )
     facts, warnings = collect(directory, code, trust)
-    assert facts.keys() == {"kernel", "os"}
+    assert facts.keys() == {"kernel", "os", source.READ}
     assert [warning.message.partition(" (")[0].rpartition(": ")[2].partition(" - ")[0] for warning in warnings] == [
         "Invalid argument"
     ] * 2

@@ -24,6 +24,8 @@ from precast.base.errors import PrecastError
 OF_ENVIRONMENT: Final = "/var/lib/precast/plugins/ruby_facts"
 DIRECTORIES: Sequence[str] = (OF_ENVIRONMENT,)
 NAME: Final = "the Ruby facts of modules"
+# The fact by which a compile knows that this node reads them: one that is absent all the same has no value here.
+READ: Final = "precast_module_facts"
 RUN_S: Final = 65.0
 # What is left for starting the process and for its end; the facts themselves have the rest.
 _START_S: Final = 3.0
@@ -74,6 +76,8 @@ def _run(path: str, files: list[TrustedFile], known: KnownFacts, is_confined: bo
         reason = result.error.decode("utf-8", "replace").strip()[-200:]
         return only_warnings(*warnings, issues.NOT_CONFINED.error(path=path, reason=reason))
     facts, problems = _parse(result.out)
+    if result.code == 0:
+        facts[READ] = {"files": len(texts)}
     warnings += _warnings(problems, total_s)
     if result.code != 0 or len(result.out) > _MAX_OUTPUT_BYTES:
         lines = result.error.decode("utf-8", "replace").strip().splitlines()

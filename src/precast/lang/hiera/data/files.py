@@ -23,6 +23,16 @@ from precast.lang.issues import compiler as issues_compiler
 from precast.lang.values.base import Hash, rich
 
 
+def _read_ruby_facts(source: Source) -> Hash:
+    """The facts that a Ruby file adds, with their lines; none if the file cannot be read."""
+    from precast.lang.ruby.declarations.facts import added_facts  # few compiles need it
+    from precast.lang.ruby.declarations.ruby_file import load_ruby_file
+
+    file = load_ruby_file("", digests.of_bytes(source.text.encode()), source.text)
+    facts = added_facts(file) if file is not None else []
+    return Hash.of((fact.name, fact.line) for fact in facts if fact.name is not None)
+
+
 def _read_refused_facts(source: Source) -> Hash:
     """The facts that a Ruby file adds and that no node reads, with their lines."""
     from precast.lang.module_facts.checking import refused_facts  # few compiles need it
@@ -36,10 +46,11 @@ def _read_text_facts(source: Source) -> Hash:
     return Hash.of((name, value) for name, sign, value in pairs if sign and name)
 
 
-# The last two are for files in which modules add facts.
+# The last three are for files in which modules add facts.
 READERS: Final[dict[str, Callable[[Source], Any]]] = {
     "yaml_data": read_yaml,
     "json_data": read_json,
+    "ruby_facts": _read_ruby_facts,
     "refused_ruby_facts": _read_refused_facts,
     "text_facts": _read_text_facts,
 }

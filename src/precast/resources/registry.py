@@ -32,6 +32,8 @@ _HANDLERS: dict[str, tuple[str, str]] = {
     "package": ("precast.resources.package.handler", "Package"),
     "postgresql_psql": ("precast.resources.postgresql_psql", "PostgresqlPsql"),
     "promise": ("precast.resources.promise", "Promise"),
+    "rabbitmq_plugin": ("precast.resources.rabbitmq.plugin", "RabbitmqPlugin"),
+    "rabbitmq_vhost": ("precast.resources.rabbitmq.vhost", "RabbitmqVhost"),
     "resources": ("precast.resources.organisation", "Resources"),
     "schedule": ("precast.resources.organisation", "OrganisingHandler"),
     "service": ("precast.resources.service.handler", "Service"),

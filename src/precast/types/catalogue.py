@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from precast.types import accounts, databases, files, module_types, organisation, software, system, yum
+from precast.types import accounts, databases, files, messaging, module_types, organisation, software, system, yum
 from precast.types.declaration import ManagedType
 
 METAPARAMETERS: Final = {
@@ -52,7 +52,7 @@ _TYPES: Final[dict[str, ManagedType]] = {
 
 
 _MODULE_TYPES: Final[dict[str, ManagedType]] = {
-    declaration.name: declaration for declaration in (*module_types.TYPES, *databases.TYPES)
+    declaration.name: declaration for declaration in (*module_types.TYPES, *databases.TYPES, *messaging.TYPES)
 }
 
 

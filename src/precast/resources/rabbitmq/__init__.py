@@ -1,0 +1,1 @@
+"""Plug-ins and virtual hosts of RabbitMQ."""

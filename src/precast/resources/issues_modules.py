@@ -62,3 +62,27 @@ BAD_REPOSITORY_FILE = Issue(
     "{path}:{line}: this is neither a section nor a value nor a comment of a repository file",
     "correct the line, or remove the file",
 )
+BAD_KEY = Issue(
+    "RESOURCE-240",
+    Kind.INPUT,
+    "cannot compare {path} with the key {key}: {reason}",
+    "check both files and the key's password",
+)
+NO_DATA = Issue(
+    "RESOURCE-241",
+    Kind.INPUT,
+    "{ref} has no data: a hash that is known when the run begins",
+    "give it a hash without Deferred values or futures in it",
+)
+NO_TEMPLATE_FUNCTION = Issue(
+    "RESOURCE-242",
+    Kind.INPUT,
+    "a template of datacat can use @data, and not {name}",
+    "put what the template needs into the data of a fragment",
+)
+NO_TARGET = Issue(
+    "RESOURCE-243",
+    Kind.NOT_FOUND,
+    "the catalog has no resource {ref}, which is to get the data",
+    "declare it, or correct target_resource",
+)

@@ -9,12 +9,16 @@ from precast.types import catalogue
 
 # Type: module and class.
 _HANDLERS: dict[str, tuple[str, str]] = {
+    "alternative_entry": ("precast.resources.dpkg_alternatives.alternative_entry", "AlternativeEntry"),
+    "alternatives": ("precast.resources.dpkg_alternatives.alternatives", "Alternatives"),
     "anchor": ("precast.resources.organisation", "OrganisingHandler"),
     "archive": ("precast.resources.archive.handler", "Archive"),
     "augeas": ("precast.resources.augeas.handler", "Augeas"),
     "concat_file": ("precast.resources.concat_file", "ConcatFile"),
     "concat_fragment": ("precast.resources.concat_fragment", "ConcatFragment"),
     "cron": ("precast.resources.cron", "Cron"),
+    "datacat_collector": ("precast.resources.datacat.handlers", "DatacatCollector"),
+    "datacat_fragment": ("precast.resources.datacat.handlers", "DatacatFragment"),
     "exec": ("precast.resources.exec", "Exec"),
     "file": ("precast.resources.file", "File"),
     "file_line": ("precast.resources.file_line", "FileLine"),
@@ -39,10 +43,13 @@ _HANDLERS: dict[str, tuple[str, str]] = {
     "service": ("precast.resources.service.handler", "Service"),
     "ssh_authorized_key": ("precast.resources.ssh_authorized_key", "SshAuthorizedKey"),
     "sshkey": ("precast.resources.sshkey", "Sshkey"),
+    "ssl_pkey": ("precast.resources.openssl.ssl_pkey", "SslPkey"),
     "sysctl": ("precast.resources.sysctl", "Sysctl"),
     "sysctl_runtime": ("precast.resources.sysctl_runtime", "SysctlRuntime"),
     "tidy": ("precast.resources.tidy", "Tidy"),
     "user": ("precast.resources.user", "User"),
+    "x509_cert": ("precast.resources.openssl.x509_cert", "X509Cert"),
+    "x509_request": ("precast.resources.openssl.x509_request", "X509Request"),
     "yumrepo": ("precast.resources.yumrepo.handler", "Yumrepo"),
 }
 

@@ -4,7 +4,8 @@ A manifest may use them only if the module that declares them is on the module p
 applies or explains a catalog finds them here.
 """
 
-from precast.types.declaration import AutoRelation, ManagedType
+from precast.types import certificates, organisation
+from precast.types.declaration import AutoRelation, ManagedType, TitlePattern
 
 _NAME = "an arbitrary name; the title if not given"
 _ENSURE = "present or absent"
@@ -196,4 +197,47 @@ ARCHIVE = ManagedType(
     module="archive",
 )
 
-TYPES = (ARCHIVE, ANCHOR, FILE_LINE, CONCAT_FILE, CONCAT_FRAGMENT, INI_SETTING, INI_SUBSETTING, SYSCTL, SYSCTL_RUNTIME)
+ALTERNATIVES = ManagedType(
+    "alternatives",
+    "The program that a generic name leads to.",
+    properties={"path": "the program", "mode": "auto or manual"},
+    parameters={"name": "the generic name; the title if not given", "provider": "which implementation to use"},
+    relations=(AutoRelation("alternative_entry", ("path",)),),
+    module="alternatives",
+)
+
+ALTERNATIVE_ENTRY = ManagedType(
+    "alternative_entry",
+    "A program that a generic name may lead to.",
+    properties={
+        "ensure": _ENSURE,
+        "altname": "the generic name",
+        "priority": "its priority",
+        "altlink_ro": "read only: the generic link",
+    },
+    parameters={
+        "name": "path of the program; the title if not given",
+        "altlink": "path of the generic link",
+        "provider": "which implementation to use",
+    },
+    namevars=("name", "altlink"),
+    title_patterns=(TitlePattern(r"^([^:]+)$", ("name",)), TitlePattern(r"(?s)^(.*):(.*)$", ("name", "altlink"))),
+    module="alternatives",
+)
+
+TYPES = (
+    ANCHOR,
+    ALTERNATIVES,
+    ALTERNATIVE_ENTRY,
+    ARCHIVE,
+    CONCAT_FILE,
+    CONCAT_FRAGMENT,
+    organisation.DATACAT_COLLECTOR,
+    organisation.DATACAT_FRAGMENT,
+    FILE_LINE,
+    INI_SETTING,
+    INI_SUBSETTING,
+    SYSCTL,
+    SYSCTL_RUNTIME,
+    *certificates.TYPES,
+)

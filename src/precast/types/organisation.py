@@ -72,3 +72,35 @@ PROMISE = ManagedType(
     never_deferred=("provider", "scope", "ttl", "format", "type", "max_bytes"),
     words={"scope": ("environment", "run"), "format": ("text", "json")},
 )
+
+DATACAT_COLLECTOR = ManagedType(
+    "datacat_collector",
+    "Data of many fragments, merged, as a parameter of another resource.",
+    properties={"ensure": "has no effect"},
+    parameters={
+        "path": "the name that fragments give as their target; the title if not given",
+        "collects": "further names whose fragments it takes",
+        "target_resource": "the resource that gets the data: File['/etc/motd']",
+        "target_field": "the parameter that gets it",
+        "source_key": "the key of the data that is taken; if not given, the template makes the value",
+        "template": "path of the template, for errors",
+        "template_body": "an ERB template over @data",
+        "provider": "which implementation to use",
+    },
+    namevars=("path",),
+    module="datacat",
+)
+
+DATACAT_FRAGMENT = ManagedType(
+    "datacat_fragment",
+    "A part of the data of a datacat_collector.",
+    properties={},
+    parameters={
+        "name": "an arbitrary name; the title if not given",
+        "target": "the collectors that take it",
+        "order": "its position among the fragments ('50')",
+        "data": "a hash",
+        "provider": "which implementation to use",
+    },
+    module="datacat",
+)

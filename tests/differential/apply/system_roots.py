@@ -19,7 +19,9 @@ PRECAST = [str(Path(sys.executable).with_name("python")), "-m", "precast"]
 _OWN_STATE = ("/root", "/tmp", "/var/tmp", "/var/lib/few-modules", "/var/lib/puppet", "/var/lib/precast", "/var/cache", "/var/log",
               "/etc/puppet", "/usr/local/sbin/link-modules", "/run", "/.precast")  # fmt: skip
 
-_EVENT = re.compile(r"^(?:Notice|Error): /Stage\[main\]/Main/(\w+)\[(.*?)\]/(\w+): (.*)$")
+# A resource inside of a define has the define before it.
+_TITLE = r"(?:(?!\]/\w+\[).)*?"
+_EVENT = re.compile(rf"^(?:Notice|Error): /Stage\[main\]/Main/(?:\w+\[{_TITLE}\]/)*?(\w+)\[({_TITLE})\]/(\w+): (.*)$")
 
 # Type, title, property, message.
 Event = tuple[str, str, str, str]

@@ -66,11 +66,18 @@ CASES: list[tuple[str, str, Parameters, bool | None]] = [
     ("Augeas", "tree", {"context": "/files/etc/hosts", "changes": "set 1/ipaddr 192.0.2.8"}, True),
     ("Archive", "/srv/new.tar", {"source": "/etc/hostname", "extract": True, "extract_path": "/srv"}, True),
     ("Yumrepo", "new", {"baseurl": "https://example.com/repo"}, True),
+    ("Alternatives", "awk", {"path": "/bin/true"}, True),
+    ("Alternative_entry", "/bin/true", {"altlink": "/usr/bin/new", "altname": "new", "priority": 1}, True),
+    ("Ssl_pkey", "/etc/ssl/private/new.key", {"ensure": "present"}, True),
+    ("X509_cert", "/etc/ssl/new.crt", {"ensure": "present"}, True),
+    ("X509_request", "/etc/ssl/new.csr", {"ensure": "present"}, True),
+    ("Datacat_fragment", "data", {"target": "whole", "data": {"a": "x\n"}}, False),
+    ("Datacat_collector", "whole", {"target_resource": "File[/etc/new]", "target_field": "content", "source_key": "a"}, False),
     ("Mailalias", "someone", {"recipient": "root"}, True),
     ("Sysctl", "vm.new", {"val": "1"}, True),
     ("Sysctl_runtime", "kernel.domainname", {"val": "example.org"}, True),
     ("Ini_subsetting", "item", {"path": "/etc/new.ini", "section": "s", "setting": "a", "subsetting": "b"}, True),
-    ("Tidy", "/etc/skel", {"recurse": 1, "matches": ".*"}, False),
+    ("Tidy", "/etc/skel", {"recurse": 1, "matches": ".*"}, True),
 ]  # fmt: skip
 
 

@@ -17,12 +17,12 @@ from precast.catalog.futures import list_promises
 from precast.catalog.order import Order
 from precast.catalog.sensitive import is_sensitive, secret_texts
 from precast.catalog.source_map import SourceMap
-from precast.resources import registry
+from precast.resources import issues_modules, registry
 from precast.resources.contract import DesiredResource, Handler
 from precast.types import config_files
 from precast.types.catalog_check import explain_cycle
 from precast.types.catalogue import METAPARAMETERS
-from precast.types.ordering import NO_TYPES, NamedRelation, Types, follow_named, graph, is_container
+from precast.types.ordering import NO_TYPES, NamedRelation, Types, follow_named, graph, is_container, resolver
 
 
 class PlannedResource:
@@ -100,6 +100,7 @@ def make_plan(
             for data in known.resources
             if _is_applied(data)
         } | resources
+    problems = _fill_targets(declared, body if known is None else known, types)
     machine.declare(
         (planned.resource for planned in declared.values() if not planned.has_unknown_values),
         body.content,
@@ -107,6 +108,7 @@ def make_plan(
     )
     for planned in resources.values():
         planned.schedule, planned.problem = _find_schedule(planned, declared)
+        planned.problem = planned.problem or problems.get(planned.ref)
         if not planned.has_unknown_values and planned.problem is None:
             planned.make_handler(machine)
     if machine.has_bridge:
@@ -142,6 +144,32 @@ def _bridged_relations(machine: Machine) -> Sequence[NamedRelation]:
         return machine.bridge.relations() if machine.trusts_code else ()
     except PrecastError:
         return ()
+
+
+def _fill_targets(resources: Mapping[str, PlannedResource], body: Body, types: Types) -> dict[str, PrecastError]:
+    """Give the data that datacat's fragments collect to its targets; returns the problems of collectors.
+
+    In Puppet a collector does so when its turn comes, before its target. Here handlers get their parameters when they are made, and the
+    data is in the catalog from the start.
+    """
+    collectors = [planned for planned in resources.values() if planned.resource.type == "datacat_collector"]
+    if not collectors:
+        return {}
+    from precast.resources.datacat import merging  # few catalogs have one
+
+    problems: dict[str, PrecastError] = {}
+    fragments = [planned.resource for planned in resources.values() if planned.resource.type == "datacat_fragment"]
+    find = resolver(body, types)
+    for planned in collectors:
+        ref = str(planned.resource.get("target_resource"))
+        try:
+            target = resources.get(ref) or resources.get(find(ref))
+            if target is None:
+                raise issues_modules.NO_TARGET.error(ref=ref)
+            target.resource = merging.fill_target(planned.resource, fragments, target.resource)
+        except PrecastError as error:
+            problems[planned.ref] = error
+    return problems
 
 
 def _is_applied(data: ResourceData) -> bool:

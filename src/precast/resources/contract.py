@@ -168,8 +168,6 @@ class Handler:
     locks: ClassVar[tuple[str, ...]] = ()
     # Properties whose values are never shown, whatever the manifest says.
     always_secret: ClassVar[frozenset[str]] = frozenset()
-    # For a type that modules declare: the names of their providers that it stands for.
-    providers: ClassVar[tuple[str, ...]] = ("ruby",)
     # Kinds of snapshots that a change makes stale; None: all of them (a command or a file may change anything).
     invalidates: ClassVar[tuple[str, ...] | None] = None
 
@@ -177,14 +175,6 @@ class Handler:
         self.resource = resource
         self.node = node
         self._logs: list[tuple[str, str]] = []
-
-    @classmethod
-    def find_foreign(cls, resource: DesiredResource) -> str:
-        """What a resource asks for that only the module's own code can do, in words; empty if there is nothing.
-
-        It is asked for types that modules declare, beside their parameters and providers, before the handler is created.
-        """
-        return ""
 
     @property
     def secret_properties(self) -> frozenset[str]:

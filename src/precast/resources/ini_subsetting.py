@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from precast.base.scrubbing import REDACTED
 from precast.resources import issues as shared
@@ -19,8 +19,6 @@ _PLACES: Final = ("end", "start", "before", "after", "index")
 
 
 class IniSubsetting(Handler):
-    providers: ClassVar[tuple[str, ...]] = ("ruby",)
-
     def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
         super().__init__(resource, node)
         for name in ("path", "setting", "subsetting"):

@@ -2,12 +2,6 @@
 
 from precast.base.errors import Issue, Kind
 
-NOT_NATIVE = Issue(
-    "RESOURCE-230",
-    Kind.INPUT,
-    "Precast's own {type} cannot apply this resource: {reason}",
-    "see `precast doc type {type}` for what it knows",
-)
 AUGEAS_FAILED = Issue(
     "RESOURCE-231",
     Kind.INPUT,

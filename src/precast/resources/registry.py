@@ -3,9 +3,7 @@
 import functools
 import importlib
 
-from precast.resources import issues_modules
-from precast.resources.contract import DesiredResource, Handler
-from precast.types import catalogue
+from precast.resources.contract import Handler
 
 # Type: module and class.
 _HANDLERS: dict[str, tuple[str, str]] = {
@@ -67,25 +65,3 @@ def find(type_name: str) -> type[Handler] | None:
         return None
     handler: type[Handler] = getattr(importlib.import_module(entry[0]), entry[1])
     return handler
-
-
-def check_is_native(handler: type[Handler], resource: DesiredResource) -> None:
-    """Raises InputError RESOURCE-230 if the handler cannot do what a resource asks for.
-
-    A module's version decides which parameters and providers its types have. A handler knows those of one version, so a resource with
-    any other is not its own: to ignore what it does not know would leave the node in another state than the module does.
-    """
-    declared = catalogue.find_any(resource.type)
-    if declared is None or not declared.module:
-        return
-    unknown = sorted(resource.parameters.keys() - declared.attributes - {"name", "provider"})
-    provider = resource.get("provider")
-    reason = ""
-    if unknown:
-        reason = f"it has no parameter {unknown[0]}"
-    elif provider is not None and str(provider) not in handler.providers:
-        reason = f"it does not stand for the provider {provider}"
-    else:
-        reason = handler.find_foreign(resource)
-    if reason:
-        raise issues_modules.NOT_NATIVE.error(type=resource.type, reason=reason)

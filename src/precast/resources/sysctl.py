@@ -15,7 +15,6 @@ _LINE = re.compile(r"(?!\s*(?:#|$))(.*?)\s*=\s*(.*)", re.ASCII)
 
 class Sysctl(PropertyHandler):
     order: ClassVar[tuple[str, ...]] = ("val",)
-    providers: ClassVar[tuple[str, ...]] = ("parsed",)
     can_be_purged: ClassVar[bool] = True
     locks: ClassVar[tuple[str, ...]] = ("sysctl.conf",)
     invalidates: ClassVar[tuple[str, ...] | None] = ("sysctl",)

@@ -8,7 +8,6 @@ from precast.resources.contract import Change, DesiredResource, Handler, Managed
 
 
 class SysctlRuntime(Handler):
-    providers: ClassVar[tuple[str, ...]] = ("sysctl_runtime",)
     locks: ClassVar[tuple[str, ...]] = ("sysctl",)
     invalidates: ClassVar[tuple[str, ...] | None] = ()
 

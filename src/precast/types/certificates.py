@@ -27,6 +27,7 @@ SSL_PKEY: Final = ManagedType(
         "provider": "which implementation to use",
     },
     namevars=("path",),
+    providers=("openssl",),
     module="openssl",
 )
 
@@ -44,6 +45,7 @@ X509_CERT: Final = ManagedType(
         AutoRelation("file", ("template", "private_key"), "path"),
         AutoRelation("ssl_pkey", ("private_key",), "path"),
     ),
+    providers=("openssl",),
     module="openssl",
 )
 
@@ -54,6 +56,7 @@ X509_REQUEST: Final = ManagedType(
     parameters=_SIGNED,
     namevars=("path",),
     relations=(AutoRelation("file", ("private_key",), "path"),),
+    providers=("openssl",),
     module="openssl",
 )
 

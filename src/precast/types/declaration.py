@@ -96,6 +96,10 @@ class ManagedType(Struct, frozen=True, dict=True):
     is_applied: bool = True
     # The language in which a module declares it; empty if Precast itself does.
     code: Literal["", "ruby", "python"] = ""
+    # For a type of a module that Precast implements: the names of the module's providers that it stands for, and what only the module's
+    # own code can do, as regular expressions of whole values by attribute.
+    providers: tuple[str, ...] = ("ruby",)
+    foreign: Mapping[str, str] = {}
     # The module that declares it; empty if every manifest may use it.
     module: str = ""
     # How a node applies it, if each of its resources is a setting of a file.

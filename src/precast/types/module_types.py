@@ -143,6 +143,7 @@ SYSCTL = ManagedType(
     "A kernel parameter in sysctl.conf.",
     properties={"ensure": _ENSURE, "val": "its value", "target": "which file"},
     parameters={"name": "the parameter; the title if not given", "provider": "which implementation to use"},
+    providers=("parsed",),
     module="sysctl",
 )
 
@@ -151,6 +152,7 @@ SYSCTL_RUNTIME = ManagedType(
     "The value that a kernel parameter has now.",
     properties={"val": "the value"},
     parameters={"name": "the parameter; the title if not given", "provider": "which implementation to use"},
+    providers=("sysctl_runtime",),
     module="sysctl",
 )
 
@@ -194,6 +196,8 @@ ARCHIVE = ManagedType(
         AutoRelation("file", ("extract_path",), "path"),
         AutoRelation("exec", (), titles=("install_aws_cli",)),
     ),
+    providers=("curl", "wget", "ruby"),
+    foreign={"source": "(s3|ftp):.*", "url": "(s3|ftp):.*", "download_options": r"(?!\[\]$).+"},
     module="archive",
 )
 
@@ -203,6 +207,7 @@ ALTERNATIVES = ManagedType(
     properties={"path": "the program", "mode": "auto or manual"},
     parameters={"name": "the generic name; the title if not given", "provider": "which implementation to use"},
     relations=(AutoRelation("alternative_entry", ("path",)),),
+    providers=("dpkg",),
     module="alternatives",
 )
 
@@ -222,6 +227,7 @@ ALTERNATIVE_ENTRY = ManagedType(
     },
     namevars=("name", "altlink"),
     title_patterns=(TitlePattern(r"^([^:]+)$", ("name",)), TitlePattern(r"(?s)^(.*):(.*)$", ("name", "altlink"))),
+    providers=("dpkg",),
     module="alternatives",
 )
 

@@ -88,6 +88,7 @@ DATACAT_COLLECTOR = ManagedType(
         "provider": "which implementation to use",
     },
     namevars=("path",),
+    providers=("datacat_collector",),
     module="datacat",
 )
 
@@ -102,5 +103,6 @@ DATACAT_FRAGMENT = ManagedType(
         "data": "a hash",
         "provider": "which implementation to use",
     },
+    providers=("datacat_fragment",),
     module="datacat",
 )

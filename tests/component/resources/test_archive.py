@@ -13,7 +13,6 @@ from lab.http_files import HttpFiles, Page
 from precast.agent.applying.machine import Machine
 from precast.base.clock import ManualClock
 from precast.base.errors import InputError, NotFoundError, UnavailableError
-from precast.resources import registry
 from precast.resources.archive.handler import Archive
 from precast.resources.contract import DesiredResource
 
@@ -163,14 +162,6 @@ def test_absent_archive_is_removed(tmp_path: Path) -> None:
     (tmp_path / "a.tgz").write_text("x")
     assert apply(make(tmp_path, ensure="absent")) == [f"remove archive: {tmp_path}/a.tgz "]
     assert apply(make(tmp_path, ensure="absent", creates="/etc/passwd")) == []
-
-
-@pytest.mark.parametrize(
-    "given", [{"source": "s3://bucket/a"}, {"source": "ftp://x/a"}, {"download_options": ["-k"]}, {"provider": "aws"}]
-)
-def test_what_only_the_module_can_do_is_not_native(given: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="cannot apply this resource"):
-        registry.check_is_native(Archive, DesiredResource("archive", "/a", given))
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,7 @@ ARCHIVES = [
     archive { '/srv/flags.tar.gz': source => '/srv/in.tar.gz', extract => true, extract_path => '/srv/out',
       extract_flags => { 'tar' => '--transform=s/app/flags/ -xzf' }, creates => '/srv/out/flags/one', require => File['/srv/out'] }
     archive { '/srv/gone.bin': ensure => absent }
+    archive { '/srv/by-ruby.bin': source => '/srv/secret.bin', download_options => ['-k'] }
     """,
     """
     file { '/srv/out/app/two': ensure => absent }

@@ -46,6 +46,16 @@ def test_catalog_without_such_a_resource_pins_no_ruby(code: str) -> None:
     assert library(code, FILES) == []
 
 
+@pytest.mark.parametrize(
+    ("given", "files"), [("val => '1'", []), ("value => '1'", ["sysctl/lib/puppet/type/sysctl.rb"])]
+)
+def test_resource_of_another_version_of_a_type_that_precast_applies_pins_its_module(
+    given: str, files: list[str]
+) -> None:
+    text = "Puppet::Type.newtype(:sysctl) do\n  newparam(:name)\n  newproperty(:val)\n  newproperty(:value)\nend\n"
+    assert library(f"sysctl {{ 'a': {given} }}", {"modules/sysctl/lib/puppet/type/sysctl.rb": text}) == files
+
+
 def test_modules_that_need_each_other_are_pinned_once() -> None:
     files = {
         **FILES,

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from precast.base.errors import InputError, NotFoundError, UnavailableError
-from precast.resources import registry
 from precast.resources.contract import DesiredResource
 from precast.resources.sysctl_runtime import SysctlRuntime
 from tests.unit.resources.applied_resource import apply_resource, handler, machine
@@ -37,13 +36,6 @@ def test_parameter_is_written(tmp_path: Path, title: str, given: dict[str, Any],
 def test_invalid_parameter_fails_when_it_is_made(tmp_path: Path, title: str, value: str) -> None:
     with pytest.raises(InputError):
         handler(machine(tmp_path), "sysctl", title, val=value)
-
-
-def test_type_of_another_module_is_not_native() -> None:
-    handler_class = registry.find("sysctl")
-    assert handler_class is not None
-    with pytest.raises(InputError, match="no parameter value"):
-        registry.check_is_native(handler_class, DesiredResource("sysctl", "vm.swappiness", {"value": "1"}))
 
 
 class RunningMachine(RecordedMachine):

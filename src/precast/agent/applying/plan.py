@@ -17,9 +17,10 @@ from precast.catalog.futures import list_promises
 from precast.catalog.order import Order
 from precast.catalog.sensitive import is_sensitive, secret_texts
 from precast.catalog.source_map import SourceMap
-from precast.resources import issues_modules, registry
+from precast.resources import issues_modules
 from precast.resources.contract import DesiredResource, Handler
 from precast.types import config_files
+from precast.types.application import find_foreign
 from precast.types.catalog_check import explain_cycle
 from precast.types.catalogue import METAPARAMETERS
 from precast.types.ordering import NO_TYPES, NamedRelation, Types, follow_named, graph, is_container, resolver
@@ -50,12 +51,11 @@ class PlannedResource:
         name = self.resource.type
         kind = None if name in machine.bridged_types else machine.find_handler(name)
         try:
-            if kind is None:
-                self.handler = _bridge(self.resource, machine)
-            else:
-                registry.check_is_native(kind, self.resource)
-                self.handler = kind(self.resource, machine)
+            foreign = find_foreign(name, self.resource.parameters)
+            self.handler = _bridge(self.resource, machine) if kind is None or foreign else kind(self.resource, machine)
             self.messages = self.handler.take_logs()
+            if foreign:
+                self.messages.append(("info", f"The module's own code applies it, not Precast's {name}: {foreign}"))
         except PrecastError as error:
             self.problem = error
 

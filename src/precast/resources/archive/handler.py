@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from os import fchmod
-from typing import Any, BinaryIO, ClassVar, Final
+from typing import Any, BinaryIO, Final
 from urllib.parse import unquote, urlsplit
 
 from precast.base.scrubbing import REDACTED
@@ -38,15 +38,6 @@ _NOT_EXTRACTED: Final = "archive not extracted"
 
 
 class Archive(Handler):
-    providers: ClassVar[tuple[str, ...]] = ("curl", "wget", "ruby")
-
-    @classmethod
-    def find_foreign(cls, resource: DesiredResource) -> str:
-        source = str(resource.get("source", resource.get("url", "")))
-        if source.startswith(("s3:", "ftp:")):
-            return f"it does not download from {source.partition(':')[0]} servers"
-        return "download_options are for another program" if resource.get("download_options") else ""
-
     def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
         super().__init__(resource, node)
         self._path = parameters.path_of(resource)

@@ -9,7 +9,6 @@ from precast.resources.contract import Change, DesiredResource, Handler, Managed
 
 class DatacatCollector(Handler):
     touches_node: ClassVar[bool] = False
-    providers: ClassVar[tuple[str, ...]] = ("datacat_collector",)
 
     def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
         super().__init__(resource, node)
@@ -27,7 +26,6 @@ class DatacatCollector(Handler):
 
 class DatacatFragment(Handler):
     touches_node: ClassVar[bool] = False
-    providers: ClassVar[tuple[str, ...]] = ("datacat_fragment",)
 
     def read(self) -> State:
         return {}

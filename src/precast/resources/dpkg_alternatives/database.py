@@ -38,7 +38,6 @@ def read_group(node: ManagedNode, name: str) -> Group | None:
 class DpkgHandler(Handler):
     """What both types share: the program that makes the changes."""
 
-    providers: ClassVar[tuple[str, ...]] = ("dpkg",)
     locks: ClassVar[tuple[str, ...]] = ("alternatives",)
 
     def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:

@@ -6,7 +6,7 @@ result, which is written as other files are.
 
 import posixpath
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from precast.resources import issues, issues_modules, issues_system, properties
 from precast.resources.contract import Change, DesiredResource, Handler, ManagedNode, State
@@ -20,8 +20,6 @@ _VARIABLE: Final = "KEY_PASSWORD"
 
 
 class SignedFile(Handler):
-    providers: ClassVar[tuple[str, ...]] = ("openssl",)
-
     def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
         super().__init__(resource, node)
         if node.root and not node.is_chroot:

@@ -1,7 +1,7 @@
 """ssl_pkey: a private key, created once. A new key can be read by root alone; the module leaves it readable for everyone."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from precast.resources import properties
 from precast.resources.contract import Change, DesiredResource, Handler, ManagedNode, State
@@ -14,8 +14,6 @@ _SIZES: Final = range(1024, 16385)
 
 
 class SslPkey(Handler):
-    providers: ClassVar[tuple[str, ...]] = ("openssl",)
-
     def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
         super().__init__(resource, node)
         self._path = parameters.path_of(resource)

@@ -20,7 +20,6 @@ _VERSION: Final = re.compile(r"VERSION_ID=\"?([0-9]+)")
 
 class Yumrepo(PropertyHandler):
     order: ClassVar[tuple[str, ...]] = tuple(PROPERTIES)
-    providers: ClassVar[tuple[str, ...]] = ("inifile",)
     can_be_purged: ClassVar[bool] = True
     locks: ClassVar[tuple[str, ...]] = ("yumrepo",)
     always_secret: ClassVar[frozenset[str]] = frozenset({"password", "proxy_password"})

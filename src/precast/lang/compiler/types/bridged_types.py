@@ -15,7 +15,7 @@ from precast.catalog import issues
 from precast.lang.compiler.resources import Resource
 from precast.lang.inputs import ABSENT, FactPath, Inputs, ModuleLibrary, ModulesWithType
 from precast.types import catalogue
-from precast.types.application import BRIDGED, how_applied
+from precast.types.application import BRIDGED, find_foreign, how_applied
 from precast.types.declaration import ManagedType
 
 if TYPE_CHECKING:
@@ -35,12 +35,22 @@ _MAX_NAMED: Final = 5000
 
 def bridged_types(compilation: "Compilation", resources: Iterable[Resource]) -> list[str]:
     """The types of resources that a node applies with Ruby code, in the order of their names."""
-    names = {
-        resource.type_name
+    applied = [
+        resource
         for resource in resources
         if resource.definition is None and not resource.virtual and resource.type_name not in _CONTAINERS
-    }
-    return sorted(name for name in names if _is_bridged(compilation.known_types.find(name)))
+    ]
+    names = {resource.type_name for resource in applied}
+    bridged = {name for name in names if _is_bridged(compilation.known_types.find(name))}
+    return sorted(bridged | {resource.type_name for resource in applied if _is_foreign(resource)})
+
+
+def _is_foreign(resource: Resource) -> bool:
+    """Whether only the module's own code can apply a resource of a type that Precast implements."""
+    declared = catalogue.find_any(resource.type_name)
+    if declared is None or not declared.module:
+        return False  # most resources
+    return bool(find_foreign(resource.type_name, {name: resource.value(name) for name in resource.parameters}))
 
 
 def _is_bridged(declared: ManagedType | None) -> bool:

@@ -80,3 +80,15 @@ NO_TARGET = Issue(
     "the catalog has no resource {ref}, which is to get the data",
     "declare it, or correct target_resource",
 )
+WRONG_KEY = Issue(
+    "RESOURCE-244",
+    Kind.INPUT,
+    "the key that is given for {id} does not have the fingerprint: {reason}",
+    "correct the id, and check with its owner that the key is theirs",
+)
+STILL_TRUSTED = Issue(
+    "RESOURCE-245",
+    Kind.UNAVAILABLE,
+    "apt still has the key {id} after it was removed",
+    "look for it in /etc/apt/trusted.gpg.d: `apt-key` removes no key that a package installed",
+)

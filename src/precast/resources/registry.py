@@ -10,6 +10,7 @@ _HANDLERS: dict[str, tuple[str, str]] = {
     "alternative_entry": ("precast.resources.dpkg_alternatives.alternative_entry", "AlternativeEntry"),
     "alternatives": ("precast.resources.dpkg_alternatives.alternatives", "Alternatives"),
     "anchor": ("precast.resources.organisation", "OrganisingHandler"),
+    "apt_key": ("precast.resources.apt.apt_key", "AptKey"),
     "archive": ("precast.resources.archive.handler", "Archive"),
     "augeas": ("precast.resources.augeas.handler", "Augeas"),
     "concat_file": ("precast.resources.concat_file", "ConcatFile"),

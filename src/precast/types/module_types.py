@@ -4,7 +4,7 @@ A manifest may use them only if the module that declares them is on the module p
 applies or explains a catalog finds them here.
 """
 
-from precast.types import certificates, organisation
+from precast.types import certificates, organisation, software
 from precast.types.declaration import AutoRelation, ManagedType, TitlePattern
 
 _NAME = "an arbitrary name; the title if not given"
@@ -235,6 +235,7 @@ TYPES = (
     ANCHOR,
     ALTERNATIVES,
     ALTERNATIVE_ENTRY,
+    software.APT_KEY,
     ARCHIVE,
     CONCAT_FILE,
     CONCAT_FRAGMENT,

@@ -132,3 +132,34 @@ NOTIFY = ManagedType(
         "withpath": "show the resource's path in the catalog",
     },
 )
+
+APT_KEY = ManagedType(
+    "apt_key",
+    "A key that apt trusts for every package source.",
+    properties={
+        "ensure": "present or absent",
+        "fingerprint": "read only: its fingerprint",
+        "long": "read only: the last 16 digits",
+        "short": "read only: the last 8 digits",
+        "expired": "read only: whether it has expired",
+        "expiry": "read only: when it expires",
+        "size": "read only: its size",
+        "type": "read only: its kind",
+        "created": "read only: when it was created",
+    },
+    parameters={
+        "id": "its fingerprint; the title if not given",
+        "content": "the key itself",
+        "source": "where it comes from: a path, http or https",
+        "server": "the key server that has it",
+        "options": "options for the key server",
+        "refresh": "replace a key that has expired: not done by Precast itself",
+        "weak_ssl": "accept any certificate",
+        "provider": "which implementation to use",
+    },
+    namevars=("id",),
+    relations=(AutoRelation("file", ("source",), "path"),),
+    providers=("apt_key",),
+    foreign={"source": "ftp:.*", "refresh": "true"},
+    module="apt",
+)

@@ -382,3 +382,45 @@ def test_collected_data_comes_out_alike(tmp_path: Path) -> None:
     assert count(events, 0) == 3
     assert roots.precast.read("/srv/list") == "port 22\nport 80\nport 443\nfirst x"
     assert roots.precast.read("/srv/key") == "third"
+
+
+APT_KEYS = [
+    """
+    apt_key { 'FIRST': ensure => present, source => '/srv/first.asc' }
+    apt_key { 'SECOND': ensure => present, content => file('/srv/second.asc') }
+    apt_key { 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA': ensure => present, source => '/srv/first.asc' }
+    apt_key { 'BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB': ensure => absent }
+    """,
+    "apt_key { 'FIRST': ensure => absent }",
+]
+
+
+@pytest.mark.needs("apt-key")
+@pytest.mark.needs("gpg")
+def test_keys_of_apt_come_out_alike(tmp_path: Path) -> None:
+    home = tmp_path / "gpg"
+    home.mkdir(mode=0o700)
+    keys: dict[str, str] = {}
+    for name in ("first", "second"):
+        gpg = ["gpg", "--homedir", str(home), "--batch", "--passphrase", ""]
+        subprocess.run([*gpg, "--quick-gen-key", name, "rsa2048", "sign", "never"], check=True, capture_output=True)
+        listed = subprocess.run(
+            [*gpg, "--with-colons", "--list-keys", name], check=True, capture_output=True, text=True
+        ).stdout
+        fingerprint = next(line.split(":")[9] for line in listed.splitlines() if line.startswith("fpr"))
+        keys[fingerprint] = subprocess.run(
+            [*gpg, "--armor", "--export", name], check=True, capture_output=True, text=True
+        ).stdout
+    subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], check=True, capture_output=True)
+
+    def prepare(root: OverlayRoot) -> None:
+        for name, text in zip(("first", "second"), keys.values(), strict=True):
+            root.write(f"/srv/{name}.asc", text)
+
+    first, second = keys
+    manifests = [text.replace("FIRST", first).replace("SECOND", second) for text in APT_KEYS]
+    roots, events = apply_both(tmp_path, "apt", manifests, prepare, is_random=True)
+    assert [count(events, turn) for turn in range(4)] == [3, 1, 1, 0]
+    for root in roots.both():
+        listed = root.run(["apt-key", "adv", "--no-tty", "--list-keys", "--with-colons"]).stdout
+        assert (first in listed, second in listed) == (False, True)

@@ -73,6 +73,7 @@ CASES: list[tuple[str, str, Parameters, bool | None]] = [
     ("X509_request", "/etc/ssl/new.csr", {"ensure": "present"}, True),
     ("Datacat_fragment", "data", {"target": "whole", "data": {"a": "x\n"}}, False),
     ("Datacat_collector", "whole", {"target_resource": "File[/etc/new]", "target_field": "content", "source_key": "a"}, False),
+    ("Apt_key", "A" * 40, {"ensure": "present"}, True),
     ("Mailalias", "someone", {"recipient": "root"}, True),
     ("Sysctl", "vm.new", {"val": "1"}, True),
     ("Sysctl_runtime", "kernel.domainname", {"val": "example.org"}, True),

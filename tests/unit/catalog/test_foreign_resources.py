@@ -33,6 +33,8 @@ def test_resource_with_known_parameters_and_provider_is_native(type_name: str, g
         ("archive", {"source": "s3://bucket/a"}, "source"),
         ("archive", {"url": "ftp://example.com/a"}, "url"),
         ("archive", {"download_options": ["-k"]}, "download_options"),
+        ("apt_key", {"refresh": True}, "refresh"),
+        ("apt_key", {"source": "ftp://example.com/key"}, "source"),
         ("alternatives", {"path": "/x", "provider": "rpm"}, "provider rpm"),
         ("x509_cert", {"cakey": "/x"}, "no parameter cakey"),
     ],

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from precast.boot import downloads
-from precast.boot.modules import issues, pgp
+from precast.boot.modules import issues
 from precast.boot.modules.context import ModuleContext
+from precast.resources.apt import openpgp
 
 _GLOBAL_KEYRINGS = "/etc/apt/trusted.gpg.d"
 _SOURCE_KEYRINGS = "/etc/apt/keyrings"
@@ -37,7 +38,7 @@ def _fetch_key(context: ModuleContext, source: Mapping[str, Any]) -> str:
     try:
         if not _KEY_ID.fullmatch(key_id):
             raise ValueError("keyid must be a fingerprint of 40 hexadecimal digits, or its last 8 or 16 digits")
-        return pgp.extract_key(downloads.fetch(url, max_bytes=_MAX_BYTES), key_id)
+        return openpgp.extract_key(downloads.fetch(url, max_bytes=_MAX_BYTES), key_id)
     except (OSError, ValueError) as error:
         raise issues.NOT_FETCHED.error(url=f"key {key_id} from {url}", reason=error) from None
 

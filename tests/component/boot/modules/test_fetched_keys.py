@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from precast.boot.modules import pgp, ssh_import_id
+from precast.boot.modules import ssh_import_id
+from precast.resources.apt import openpgp
 from tests.unit.boot.http_servers import Service, served
 from tests.unit.boot.modules import scratch
 from tests.unit.boot.modules.test_users import KEY
@@ -104,9 +105,9 @@ def test_id_of_a_subkey_matches_no_key(ring: Ring) -> None:
     ring.run("--passphrase", "", "--quick-add-key", ring.fingerprints[0], "ed25519", "sign", "never")
     block = ring.run("--armor", "--export", ring.fingerprints[0])
     first, sub = ring.list_fingerprints(block)
-    assert ring.list_fingerprints(pgp.extract_key(block, first).encode()) == [first, sub]
+    assert ring.list_fingerprints(openpgp.extract_key(block, first).encode()) == [first, sub]
     with pytest.raises(ValueError, match="no key with this id"):
-        pgp.extract_key(block, sub)
+        openpgp.extract_key(block, sub)
 
 
 @pytest.mark.parametrize(
@@ -121,4 +122,4 @@ def test_id_of_a_subkey_matches_no_key(ring: Ring) -> None:
 )  # fmt: skip
 def test_response_that_is_not_a_key_is_refused(answer: bytes) -> None:
     with pytest.raises(ValueError, match=r"not a valid key|truncated"):
-        pgp.extract_key(answer, "0" * 40)
+        openpgp.extract_key(answer, "0" * 40)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _BEGIN, _END = b"-----BEGIN PGP PUBLIC KEY BLOCK-----", b"-----END PGP PUBLIC KEY BLOCK-----"
-_KEY = 6
+_KEY, _SUBKEY = 6, 14
 _LINE = 64
 
 
@@ -32,6 +32,13 @@ def extract_key(text: bytes, key_id: str) -> str:
             f"the response contains {count} keys with this id" if count else "the response contains no key with this id"
         )
     return _armour(b"".join(packet.whole for packet in matching[0]))
+
+
+def list_fingerprints(data: bytes) -> list[str]:
+    """The fingerprints of all keys and subkeys in a block or in binary data. Raises ValueError if there are no keys in it."""
+    packets = _split_packets(_dearmour(data) if _BEGIN in data else data)
+    found = [_fingerprint(packet) for packet in packets if packet.tag in (_KEY, _SUBKEY)]
+    return [fingerprint for fingerprint in found if fingerprint is not None]
 
 
 def _armour(data: bytes) -> str:
@@ -127,8 +134,13 @@ def _read_number(data: bytes, offset: int, size: int) -> int:
 
 
 def _has_id(packet: _Packet, key_id: str) -> bool:
+    fingerprint = _fingerprint(packet)
+    return fingerprint is not None and fingerprint.endswith(key_id.upper())
+
+
+def _fingerprint(packet: _Packet) -> str | None:
+    """The fingerprint of a key of version 4; None for another."""
     if packet.body[:1] != b"\x04":
-        return False
+        return None
     head = b"\x99" + len(packet.body).to_bytes(2)
-    digest = hashlib.sha1(head + packet.body, usedforsecurity=False).hexdigest().upper()
-    return digest.endswith(key_id.upper())
+    return hashlib.sha1(head + packet.body, usedforsecurity=False).hexdigest().upper()

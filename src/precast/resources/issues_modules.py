@@ -2,6 +2,12 @@
 
 from precast.base.errors import Issue, Kind
 
+NOT_NATIVE = Issue(
+    "RESOURCE-230",
+    Kind.INPUT,
+    "Precast's own {type} cannot apply this resource: {reason}",
+    "see `precast doc type {type}` for what it knows",
+)
 AUGEAS_FAILED = Issue(
     "RESOURCE-231",
     Kind.INPUT,
@@ -91,4 +97,10 @@ STILL_TRUSTED = Issue(
     Kind.UNAVAILABLE,
     "apt still has the key {id} after it was removed",
     "look for it in /etc/apt/trusted.gpg.d: `apt-key` removes no key that a package installed",
+)
+BAD_KEYRING = Issue(
+    "RESOURCE-246",
+    Kind.INPUT,
+    "the keyring {path} cannot be read: {reason}",
+    "apt cannot read it either: write the key anew, with `gpg --export`",
 )

@@ -1,6 +1,7 @@
 """apt_key: a key that apt trusts for every package source, in apt's own keyring, by `apt-key`.
 
-A key that is given by content or source is parsed here, and refused unless it has the fingerprint that the resource names.
+Keyrings are read here, because `apt-key` writes files also when it only lists. A key that is given by content or source is parsed, too, and
+refused unless it has the fingerprint that the resource names.
 """
 
 import re
@@ -12,7 +13,7 @@ from precast.resources import issues, issues_modules, issues_system, properties
 from precast.resources.apt import openpgp
 from precast.resources.archive import download
 from precast.resources.contract import Change, DesiredResource, Handler, Instance, ManagedNode, State
-from precast.resources.files import small_files
+from precast.resources.files import safe_reads, small_files
 from precast.resources.properties import ABSENT, PRESENT
 
 _ID: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{40}|[0-9a-fA-F]{16}|[0-9a-fA-F]{8})")
@@ -21,7 +22,8 @@ _SERVER: Final = re.compile(
 )
 _FULL: Final = 40
 _MAX_BYTES: Final = 1 << 20
-_LIST: Final = ("adv", "--no-tty", "--list-keys", "--with-colons", "--fingerprint", "--fixed-list-mode")
+_KEYRING: Final = "/etc/apt/trusted.gpg"
+_DIRECTORY: Final = "/etc/apt/trusted.gpg.d"
 
 
 class AptKey(Handler):
@@ -48,10 +50,6 @@ class AptKey(Handler):
         self._server = str(resource.get("server", "keyserver.ubuntu.com"))
         if not _SERVER.fullmatch(self._server):
             raise properties.invalid_value(resource, "server", self._server, "the name or URL of a key server")
-
-    @property
-    def is_slow_to_read(self) -> bool:
-        return True
 
     def read(self) -> State:
         found = self._find()
@@ -117,16 +115,21 @@ class AptKey(Handler):
 
 def _fingerprints(node: ManagedNode) -> list[str]:
     """The fingerprints of all keys that apt trusts for every source, without those of their subkeys."""
-    found: list[str] = []
-    is_awaited = False
-    for line in _run(node, list(_LIST)).splitlines():
-        fields = line.split(":")
-        if fields[0] == "pub":
-            is_awaited = True
-        elif fields[0] == "fpr" and is_awaited:
-            found.append(fields[9])
-            is_awaited = False
-    return found
+    names = safe_reads.list_names(safe_reads.node_parents(node), _DIRECTORY)
+    files = [_KEYRING, *(f"{_DIRECTORY}/{name}" for name in names if name.endswith((".gpg", ".asc")))]
+    found: dict[str, None] = {}
+    for path in files:
+        content = small_files.read_content(node, path)
+        if content is not None and content.data:
+            found.update(dict.fromkeys(_read_keyring(path, content.data)))
+    return list(found)
+
+
+def _read_keyring(path: str, data: bytes) -> list[str]:
+    try:
+        return openpgp.list_fingerprints(data, has_subkeys=False)
+    except ValueError as error:
+        raise issues_modules.BAD_KEYRING.error(path=path, reason=error) from None
 
 
 def _run(node: ManagedNode, arguments: list[str], stdin: bytes = b"") -> str:

@@ -34,10 +34,11 @@ def extract_key(text: bytes, key_id: str) -> str:
     return _armour(b"".join(packet.whole for packet in matching[0]))
 
 
-def list_fingerprints(data: bytes) -> list[str]:
-    """The fingerprints of all keys and subkeys in a block or in binary data. Raises ValueError if there are no keys in it."""
+def list_fingerprints(data: bytes, *, has_subkeys: bool = True) -> list[str]:
+    """The fingerprints of all keys in a block or in binary data, and of their subkeys. Raises ValueError for other data."""
     packets = _split_packets(_dearmour(data) if _BEGIN in data else data)
-    found = [_fingerprint(packet) for packet in packets if packet.tag in (_KEY, _SUBKEY)]
+    tags = (_KEY, _SUBKEY) if has_subkeys else (_KEY,)
+    found = [_fingerprint(packet) for packet in packets if packet.tag in tags]
     return [fingerprint for fingerprint in found if fingerprint is not None]
 
 

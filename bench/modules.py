@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/modules.py [--quick]
 
-`modules-compile`: classes and defines of Debian's modules, with required parameters, on machines of several systems; each is compiled twice
+`modules-compile`: some classes and defines of each of Debian's modules, on machines of several systems; each is compiled twice
 by real Puppet and by Precast in one process, and the second, warm compile counts: CPU time of all that both compile.
 `modules-functions`: functions that these modules write in Ruby, called repeatedly with generated arguments, in our Ruby subset and in
 Ruby 3 with Puppet; CPU time of the calls.

@@ -31,9 +31,8 @@ def cases(root: Path, others: list[Path], seed: int, machines: int, only: tuple[
     """The cases of a directory of modules; modules that it lacks are taken from `others`."""
     modules.use([root, *others])
     by_module: dict[str, list[modules.Declared]] = {}
-    for declared in modules.declarations(root):
-        if not only or declared.module in only:
-            by_module.setdefault(declared.module, []).append(declared)
+    for declared in modules.declarations(root, only):
+        by_module.setdefault(declared.module, []).append(declared)
     for module, all_declared in by_module.items():
         yield from _module_cases(module, all_declared, [root, *others], seed, machines)
 

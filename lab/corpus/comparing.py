@@ -15,7 +15,7 @@ from lab.differential import catalogs, comparison
 from precast.base import digests
 from precast.lang.functions.ruby import selection
 
-SOME: Final = 150  # cases for one process of Puppet
+SOME: Final = 60  # cases for one process of Puppet
 LIMIT_S: Final = 1200
 # Results, in the order of the report.
 EQUAL, ORDER, DIFFERENT, ONLY_HERE, ONLY_PUPPET, BOTH, UNKNOWN = RESULTS = (
@@ -98,15 +98,9 @@ def _key(case: CorpusCase) -> str:
 
 
 def _batches(cases: list[CorpusCase]) -> Iterator[list[CorpusCase]]:
-    """Cases in groups that do not split a module if they can."""
-    batch: list[CorpusCase] = []
-    for case in cases:
-        if len(batch) >= SOME and batch[-1].environment.name != case.environment.name:
-            yield batch
-            batch = []
-        batch.append(case)
-    if batch:
-        yield batch
+    """Cases in groups whose answers are kept at once, so that a run that is stopped continues."""
+    for at in range(0, len(cases), SOME):
+        yield cases[at : at + SOME]
 
 
 def _ask(place: Path, cases: list[CorpusCase]) -> dict[str, catalogs.Answer]:

@@ -46,9 +46,11 @@ class Declared(NamedTuple):
     examples: tuple[tuple[str, dict[str, Any]], ...]
 
 
-def declarations(root: Path) -> Iterator[Declared]:
-    """The classes and defines of all modules of a directory, in the order of their names."""
+def declarations(root: Path, only: tuple[str, ...] = ()) -> Iterator[Declared]:
+    """The classes and defines of all or some modules of a directory, in the order of their names."""
     for module in sorted(each for each in root.iterdir() if (each / "manifests").is_dir()):
+        if only and module.name not in only:
+            continue
         examples = _examples(module)
         for path in sorted((module / "manifests").rglob("*.pp")):
             program = _parse(path)

@@ -73,6 +73,28 @@ async def site(database: Database) -> AsyncIterator[Site]:
     await made.close()
 
 
+THING = """
+Puppet::Type.newtype(:thing) do
+  newparam(:name)
+  newparam(:mode) { newvalues(:fast, :slow) }
+end
+"""
+
+
+async def test_value_that_a_type_refuses_is_an_error_at_staging_and_is_not_released(site: Site) -> None:
+    files = {"modules/m/lib/puppet/type/thing.rb": THING, "manifests/site.pp": "thing { 'a': mode => 'zip' }"}
+    assert await site.stage(files) == 1
+    errors = await site.problems.list_errors("")
+    assert [error.node for error in errors] == ["web0", "web1", "web2"]
+    assert "Parameter mode failed on Thing[a]: Invalid value" in errors[0].error
+    assert "[LANG-791]" in errors[0].error
+    assert set((await site.preview()).left_out) == {"web0", "web1", "web2"}
+    released = await site.releases.release(ReleaseBody(TargetsBody(all=True)), "ada")
+    assert released.released == []
+    await site.stage({**files, "manifests/site.pp": "notify { 'fine': }"})
+    assert await site.status() == []
+
+
 async def test_catalog_with_a_cycle_is_an_error_at_staging_and_is_not_released(site: Site) -> None:
     assert await site.stage({"manifests/site.pp": CYCLE}) == 1
     errors = await site.problems.list_errors("")

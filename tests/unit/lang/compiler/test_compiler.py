@@ -4,6 +4,8 @@ import pytest
 
 from precast.base.spans import Source
 from precast.lang.compile import CompileFailure, compile_catalog
+from precast.lang.compiler import loader
+from precast.lang.compiler.definitions import node_title
 from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import Inputs
 from precast.lang.node_answers import NodeAnswers, NodeData
@@ -139,3 +141,22 @@ def test_enum_type_as_a_value_is_stored_with_its_values_and_case() -> None:
         "values": ["x"],
         "case_insensitive": True,
     }
+
+
+def test_node_blocks_cost_time_in_proportion_to_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each block is looked at a fixed number of times: 575 blocks of a real site cost as much as 575 single ones."""
+    counts = []
+    for number in (100, 400):
+        calls = 0
+
+        def counting(matcher: str) -> str:
+            nonlocal calls
+            calls += 1
+            return node_title(matcher)
+
+        monkeypatch.setattr(loader, "node_title", counting)
+        blocks = "".join(f"node /^web{at:04d}\\./ {{ }} node 'db{at}.example.com' {{ }}\n" for at in range(number))
+        result = compiled(f"{blocks} node default {{ notify {{ 'x': }} }}")
+        assert "Notify[x]" in [resource.ref for resource in result.body.resources]
+        counts.append(calls)
+    assert counts == [201, 801]

@@ -7,7 +7,7 @@ import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -42,11 +42,11 @@ def _module_cases(
 ) -> Iterator[CorpusCase]:
     chance = random.Random(f"{seed}/{module}")
     systems = fact_sets(chance)
-    names = {each.name for each in all_declared if each.is_class}
+    main = next((each for each in all_declared if each.is_class and each.name == module), None)
     chosen: list[tuple[str, str, FactSet]] = []
     for number, declared in enumerate(all_declared):
         for variant in range(machines):
-            code = _code(declared, names, chance, variant)
+            code = _code(declared, main, chance, variant)
             if code is not None:
                 chosen.append((declared.name, code, systems[(number + variant) % len(systems)]))
     site, made = [], []
@@ -72,15 +72,19 @@ def _renamed(machine: FactSet, certname: str) -> dict[str, object]:
     return {**machine.facts, **named}
 
 
-def _code(declared: modules.Declared, classes: set[str], chance: random.Random, variant: int) -> str | None:
-    """The code of a case; the first variant has required parameters only, the others have more, and the main class of the module before."""
+def _code(declared: modules.Declared, main: modules.Declared | None, chance: random.Random, variant: int) -> str | None:
+    """The code of a case: the first variant has required parameters only, others have more. A define has the module's main class before."""
     given = modules.values(declared, chance, 0 if variant == 0 else modules.MAX_EXTRAS)
     if given is None:
         return None
-    needs_main = variant > 0 and declared.module in classes and declared.name != declared.module
-    before = f"  include {declared.module}\n" if needs_main else ""
     if declared.is_class:
-        return f"{before}  class {{ {literal(declared.name)}:\n{attributes(given)}  }}\n"
+        return _class(declared.name, given)
+    of_main = None if main is None else modules.values(main, chance, 0)
+    before = "" if main is None or of_main is None else _class(main.name, of_main)
     titles = [title for title, _ in declared.examples if title]
     title = titles[0] if titles else "/srv/title" if "path" in declared.name else "title"
     return f"{before}  {declared.name} {{ {literal(title)}:\n{attributes(given)}  }}\n"
+
+
+def _class(name: str, given: dict[str, Any]) -> str:
+    return f"  class {{ {literal(name)}:\n{attributes(given)}  }}\n"

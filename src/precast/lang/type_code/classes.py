@@ -45,8 +45,8 @@ class ParameterClass(RubyClass):
 
     kind_name = "Parameter class"
 
-    def __init__(self, name: str, parent: RubyClass | Constant, *, is_property: bool) -> None:
-        super().__init__(f"Puppet::Type::Parameter{name.capitalize()}", parent)
+    def __init__(self, of_type: str, name: str, parent: RubyClass | Constant, *, is_property: bool) -> None:
+        super().__init__(f"{of_type}::{'' if is_property else 'Parameter'}{name.capitalize()}", parent)
         self.attribute_name = name
         self.is_property = is_property
         self.is_namevar = False
@@ -102,7 +102,7 @@ def _add_attribute(
     execution: Execution, this: TypeClass, name: str, options: dict[Any, Any], block: Proc | None, is_property: bool
 ) -> ParameterClass:
     parent = options.get(Symbol("parent")) or Constant("Puppet::Property" if is_property else "Puppet::Parameter")
-    made = ParameterClass(name.lower(), parent, is_property=is_property)
+    made = ParameterClass(this.name, name.lower(), parent, is_property=is_property)
     made.is_namevar = options.get(Symbol("namevar")) is True
     made.is_whole = options.get(Symbol("array_matching")) == Symbol("all")
     if options.get(Symbol("boolean")) is True:

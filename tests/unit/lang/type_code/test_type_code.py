@@ -36,6 +36,13 @@ Puppet::Type.newtype(:thing) do
     defaultto 3
   end
   newparam(:system) { defaultto { Facter.value(:kernel) } }
+  newproperty(:address) do
+    validate do |value|
+      IPAddr.new(value)
+    rescue IPAddr::InvalidAddressError
+      raise ArgumentError, "#{self.class} needs an address"
+    end
+  end
   newparam(:odd) { validate { |value| raise 'odd' if provider.likes?(value) } }
   validate do
     fail 'slow things count to five' if self[:mode] == :slow && self[:count] > 5
@@ -74,6 +81,10 @@ def order(result: CompileResult) -> list[str]:
         (
             "ensure => 'gone'",
             'Parameter ensure failed on Thing[a]: Invalid value "gone". Valid values are present, absent.',
+        ),
+        (
+            "address => ['192.0.2.1', 'y']",
+            "Parameter address failed on Thing[a]: Puppet::Type::Thing::Address needs an address",
         ),
         ("labels => ['a', 'B']", "Parameter labels failed on Thing[a]: bad label B"),
         ("flag => 'maybe'", "Parameter flag failed on Thing[a]: expected a boolean value"),

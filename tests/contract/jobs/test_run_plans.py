@@ -140,7 +140,8 @@ def filling() -> Transaction[None]:
                     "COMPLETED" if n < over else "QUEUED",
                     None,
                 ),
-                *(m + 1, n, None, None, 60, 1, 1, 1, "store", 0, None, 1, None, None, None, None, None, None, None),
+                *(m + 1, n, None, None, 60, 1, 1, 1, "store", 0, None, 1, None),
+                *(None, None, None, None, None, None, 0),
             )
             for n in range(JOBS)
             for m in range(STEPS)

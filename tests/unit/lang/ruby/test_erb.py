@@ -239,3 +239,9 @@ def test_any_text_is_rendered_or_refused(text: str) -> None:
     except PrecastError as error:
         code = error.code
     assert code.startswith("LANG-")
+
+
+@pytest.mark.parametrize("text", ["1.5", '"a"', "null", "", " "])
+def test_pson_is_an_object_or_an_array_where_json_may_be_any_value(text: str) -> None:
+    code = f"<% begin %><%= PSON.parse({text!r}) %><% rescue PSON::ParserError %>refused<% end %>"
+    assert rendered(code) == "refused"

@@ -80,14 +80,24 @@ def _parse_json(execution: Execution, this: Constant, args: Args, block: Proc | 
     if args[0] is None and this.name != "Puppet::Util::Json":
         raise TypeError("no implicit conversion of nil into String")
     text = to_str(args[0])
+    if this.name == "PSON":
+        _require_pson(text)
     options = args[1] if len(args) > 1 and isinstance(args[1], dict) else {}
     as_symbols = options.get(Symbol("symbolize_names")) is True
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        shown = text if len(text) < 200 else text[:200]
-        raise raised("JSON::ParserError", f"unexpected token at '{shown}'") from None
+        kind = "PSON::ParserError" if this.name == "PSON" else "JSON::ParserError"
+        raise raised(kind, f"unexpected token at '{text[:200]}'") from None
     return _from_json(value, as_symbols)
+
+
+def _require_pson(text: str) -> None:
+    """PSON is an object or an array, where JSON may be any value."""
+    if not text.strip():
+        raise raised("PSON::ParserError", "source did not contain any PSON!")
+    if text.lstrip()[0] not in "{[":
+        raise raised("PSON::ParserError", f"source '{text[:200]}' not in PSON!")
 
 
 def _refuse_constant(name: str) -> Any:

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,13 @@ NODES = ("web1", "web2", "web3")
 
 
 class Fleet:
-    """Web1, web2 and web3; all but web3 allow commands."""
+    """Web1, web2 and web3, or other nodes; all but web3 allow commands."""
 
-    def __init__(self, site: Site, directory: Path, profile: str, files: Mapping[str, str]) -> None:
+    def __init__(
+        self, site: Site, directory: Path, profile: str, files: Mapping[str, str], nodes: Sequence[str] = NODES
+    ) -> None:
         self.site = site
+        self.nodes = nodes
         self.code = directory / "code"
         manifests = self.code / "modules/profile/manifests"
         manifests.mkdir(parents=True)
@@ -31,7 +34,7 @@ class Fleet:
             (self.code / name).parent.mkdir(parents=True, exist_ok=True)
             (self.code / name).write_text(text)
         self.commit = self._commit()
-        self.agents = {name: self._node(name) for name in NODES}
+        self.agents = {name: self._node(name) for name in nodes}
 
     def _commit(self) -> str:
         ours = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"]
@@ -55,7 +58,7 @@ class Fleet:
 
     def release(self) -> None:
         self.site.run("env", "deploy", "production", "--git", str(self.code), "--ref", "main")
-        self.site.run("release", *NODES, "--wait")
+        self.site.run("release", *self.nodes, "--wait")
 
     def command(self, *words: str, code: int = 0, token: str = "") -> str:
         environment = {**self.site.environment, **({"PRECAST_TOKEN": token} if token else {})}
@@ -119,16 +122,18 @@ def state_of(step: Any) -> str:
 
 
 @contextmanager
-def running_fleet(directory: Path, profile: str, files: Mapping[str, str] | None = None) -> Iterator[Fleet]:
+def running_fleet(
+    directory: Path, profile: str, files: Mapping[str, str] | None = None, nodes: Sequence[str] = NODES
+) -> Iterator[Fleet]:
     """A fleet with this profile class and these files in its environment, whose policy lets ordered runs enforce."""
     with Site(directory / "site") as site:
-        created = Fleet(site, directory, profile, files or {})
+        created = Fleet(site, directory, profile, files or {}, nodes)
         try:
             for agent in created.agents.values():
                 agent.start()
             for agent in created.agents.values():
                 agent.until_settled()
-            site.run("node", "policy", "set", *NODES, "--enforce", "triggered")
+            site.run("node", "policy", "set", *nodes, "--enforce", "triggered")
             for agent in created.agents.values():
                 agent.until(lambda status: status.get("policy", {}).get("enforce") == "triggered")
             created.release()

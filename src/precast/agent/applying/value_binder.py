@@ -168,4 +168,6 @@ def _text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, list):
         return f"[{', '.join(map(_text, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_text(key)} => {_text(item)}' for key, item in value.items())}}}"
     return "" if value is None else str(value)

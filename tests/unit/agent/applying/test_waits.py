@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from precast.agent.applying.engine import Engine
 from precast.agent.applying.options import RunOptions
 from precast.agent.futures.key_states import KeyState
 from precast.agent.futures.resolution import Resolution, Sources, resolve
@@ -153,6 +154,25 @@ def test_deadline_begins_when_only_the_value_is_missing(options: RunOptions) -> 
     outcome = running.outcome()
     assert outcome.statuses() == {"Cell[a]": "failed"}
     assert outcome.messages("Cell[a]") == ["waited 600 s for db, promised by db1"]
+
+
+@pytest.mark.parametrize("options", ORDERS)
+def test_run_that_waits_stops_at_once_when_it_is_asked_to(options: RunOptions) -> None:
+    values, engines = JobValues(pending()), list[Engine]()
+    catalog = body(resource("cell", "a", value=FUTURE), resource("cell", "b", value="1"))
+    running = Running(catalog, None, options, values=values, on_engine=engines.append)
+    assert values.is_idle.wait(DEADLINE_S)
+    engines[0].stop.set()
+    outcome = running.outcome()
+    assert not outcome.is_complete
+    assert outcome.statuses() == {"Cell[b]": "changed"}
+
+
+@pytest.mark.parametrize(("data", "text"), [('{"a":[1,true],"b":null}', "v {a => [1, true], b => }"), ('"x"', "v x")])
+def test_value_in_a_text_looks_as_in_puppet(data: str, text: str) -> None:
+    values = RunValues([KeyState("db", "db1", "fulfilled", value=data.encode(), is_standing=True)])
+    value = {"__ptype": "Precast::Text", "__pvalue": ["v ", FUTURE]}
+    assert run(body(resource("cell", "a", value=value)), values=values).world.cells == {"a": text}
 
 
 def test_resource_that_tags_exclude_or_that_is_a_no_op_does_not_wait() -> None:

@@ -256,6 +256,7 @@ def run(
     clock: Clock | None = None,
     values: RunValues | None = None,
     is_worth_ahead: Callable[[PlannedResource], bool] = lambda planned: True,
+    on_engine: Callable[[Engine], None] = lambda engine: None,
 ) -> RunOutcome:
     """Apply a catalog to a world of cells."""
     world = cells if isinstance(cells, World) else World(cells)
@@ -274,5 +275,6 @@ def run(
             values=values,
             is_worth_ahead=is_worth_ahead,
         )
+        on_engine(engine)
         is_complete = engine.run()
     return RunOutcome(world, reports, memory, is_complete)

@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from demo import actions, catalogs, exports, facts, machines, plans, runs, secrets, trust
+from demo import actions, catalogs, exports, facts, futures, machines, plans, runs, secrets, trust
 from demo.presenter import PRECAST, DemoFailed, Presenter
 
 NODES = ("web1", "web2", "db1")
@@ -31,6 +31,7 @@ def show(presenter: Presenter) -> None:
         runs.show(presenter, url, ("app1", "db1", "web1"))
         actions.show(presenter, url, ("app1", "db1", "web1"), down="db1")
         plans.show(presenter, url, ("app1", "db1", "web1"), slow="app1")
+        futures.show(presenter, url)
         machines.choose(presenter, url, "web1")
         machines.back_up(presenter)
     machines.restore(presenter)

@@ -31,6 +31,7 @@ def test_demo_without_a_terminal_shows_every_scene_and_ends_by_itself() -> None:
         "Trust",
         "Exported resources",
         "Jobs",
+        "Futures",
         "Machines",
         "Backup",
     ):

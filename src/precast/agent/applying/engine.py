@@ -34,6 +34,13 @@ from precast.resources.contract import Handler
 from precast.wire.reports.events import Event, Log, ResourceReport, Status
 
 OnReport = Callable[[ResourceReport], None]
+# How a promise has ended that was not fulfilled.
+_ENDS = {
+    Status.FAILED: "failed",
+    Status.SKIPPED: "was skipped",
+    Status.WAITING: "is waiting",
+    Status.NOOP: "is a no-op",
+}
 
 
 class Engine:
@@ -255,7 +262,7 @@ class Engine:
         planned = self._plan.resources[ref]
         if planned.resource.type == "promise" and report.status not in (Status.UNCHANGED, Status.CHANGED):
             causes = [event.message for event in report.events if event.status == "failure"]
-            self._values.unpromise(_key(planned), f"{ref} {report.status.value}: {report.reason or '; '.join(causes)}")
+            self._values.unpromise(_key(planned), f"{ref} {_ENDS[report.status]}: {report.reason or '; '.join(causes)}")
 
     def _note_cause(self, point: OrderPoint) -> None:
         """Note why a point ended without success: by itself, or because of those that it needs."""

@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,7 +33,7 @@ def catalogs(draw: st.DrawFn) -> Body:
         requires = draw(st.lists(st.sampled_from(earlier), unique=True, max_size=2)) if earlier else []
         key = draw(st.sampled_from([None, *KEYS]))
         value = "1" if key is None else {"__ptype": "Precast::Future", "__pvalue": key}
-        more = {"breaks": True} if draw(st.integers(0, 5)) == 0 else {}
+        more: dict[str, Any] = {"breaks": True} if draw(st.integers(0, 5)) == 0 else {}
         if requires:
             more["require"] = requires
         if draw(st.booleans()):

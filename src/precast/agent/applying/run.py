@@ -24,8 +24,9 @@ from precast.agent.applying.purge import add_purged
 from precast.agent.applying.reporting.tally import Tally
 from precast.agent.applying.resource_memory import ResourceMemory
 from precast.agent.applying.value_binder import NOT_HERE, CallFunction, ValueBinder
-from precast.agent.futures.run_values import THIS_NODE, RunValues
-from precast.agent.state.status_notes import CertificateNote, RunNote
+from precast.agent.futures.run_options import FutureOptions, RunReport, open_values
+from precast.agent.futures.run_values import RunValues
+from precast.agent.state.status_notes import RunNote
 from precast.agent.state.store import LocalStore, put_note
 from precast.agent.state.wakeup import wake_daemon
 from precast.base.clock import Clock, SystemClock
@@ -42,14 +43,6 @@ if TYPE_CHECKING:  # a run without servers needs no reporter
 
 
 OnStart = Callable[[str, int, int], None]
-
-
-class FutureOptions(NamedTuple):
-    """What a run may do with futures."""
-
-    is_released: bool = False  # servers have given the catalog to this node, so they are told what it promises
-    attempt: str = ""  # of the job that the run belongs to
-    is_last_try: bool = True  # what fails now is not tried again in this attempt
 
 
 class RunRequest(NamedTuple):
@@ -212,26 +205,19 @@ def _execute_on(
 
 
 def _values(request: RunRequest, options: RunOptions, store: LocalStore, lease: Lease | None) -> RunValues:
-    """The values of the run. Most catalogs have no futures, so what that needs is not imported before. Without a lease nothing is told."""
+    """The values of the run; without a lease nothing is told to servers."""
     if not has_futures(request.known or request.body):
         return RunValues()
-    from precast.agent.futures.stored_values import RunIdentity, StoredRunValues
-    from precast.agent.state.spool import SpoolLimits
-
-    given, path, life = request.futures, request.state or state_root(request.root), request.life
-    certificate = store.read_note(CertificateNote)
-    reporter = request.reporter if given.is_released and lease is not None else None
-    run = RunIdentity(
+    path, life, reporter = request.state or state_root(request.root), request.life, request.reporter
+    report = None if reporter is None or lease is None else RunReport(reporter.report, lease.token, reporter.limits)
+    return open_values(
+        request.futures,
+        store,
+        lambda: LocalStore.open(path, lambda: os.urandom(16).hex(), store.clock, life),
         request.version,
-        certificate.name if certificate is not None else THIS_NODE,
-        given.attempt,
-        "" if reporter is None else reporter.report,
-        0 if lease is None else lease.token,
-        options.is_noop,
-        given.is_last_try,
+        report,
+        is_noop=options.is_noop,
     )
-    limits = SpoolLimits() if reporter is None else reporter.limits
-    return StoredRunValues(lambda: LocalStore.open(path, lambda: os.urandom(16).hex(), store.clock, life), run, limits)
 
 
 def _lease(request: RunRequest, store: LocalStore) -> AbstractContextManager[Lease]:

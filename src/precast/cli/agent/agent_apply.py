@@ -57,9 +57,10 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
-    from precast.agent.applying.run import FutureOptions, state_root
+    from precast.agent.applying.run import state_root
     from precast.agent.catalog.filled_catalog import fill, read_with_values
     from precast.agent.catalog.released_run import check_release, find_withheld
+    from precast.agent.futures.run_options import FutureOptions
     from precast.agent.state.life import read_life
     from precast.base import digests
     from precast.catalog.document import unseal

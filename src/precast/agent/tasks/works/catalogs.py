@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 import msgspec
 
 from precast.agent.applying.options import RunOptions
-from precast.agent.applying.run import FutureOptions, RunRequest, apply
+from precast.agent.applying.run import RunRequest, apply
 from precast.agent.catalog.enforcement import ORDERED, RunMode, decide_mode
 from precast.agent.catalog.released_run import begin_release, describe_run, make_reporter, note_whole_run
+from precast.agent.futures.run_options import FutureOptions
 from precast.agent.state.store import LocalStore
 from precast.agent.tasks.catalogs import (
     AnyCatalogWork,

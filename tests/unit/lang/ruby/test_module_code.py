@@ -55,6 +55,10 @@ def test_definition_inside_of_a_builtin_module_is_found_by_its_full_name(code: s
     assert run(code) == 2
 
 
+def test_octal_numbers_have_two_forms() -> None:
+    assert run("[0o755, 0755, 0O7]") == [0o755, 0o755, 7]
+
+
 def test_code_knows_its_own_path() -> None:
     assert run("[__FILE__, __dir__, File.basename(__FILE__)]") == [
         "modules/m/lib/facter/x.rb",

@@ -23,7 +23,7 @@ _CONTINUES: Final = frozenset((
 ))  # fmt: skip
 _BLANK: Final = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
 _COMMENT: Final = re.compile(r"#[^\n]*")
-_NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F_]+|0[bB][01_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?")
+_NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _VARIABLE: Final = re.compile(r"@@?[A-Za-z_]\w*|\$(?:[A-Za-z_]\w*|\d+|[~&!@;,/\\.<>_0*$?:\"])")
 _SYMBOL: Final = re.compile(
@@ -321,7 +321,7 @@ class CodeLexer(Heredocs):
 def _read_number(text: str) -> int | float:
     """Read a number. Raises ValueError for one that Ruby has not, such as 09, or that has too many digits."""
     text = text.replace("_", "")
-    if text[:2] in ("0x", "0X", "0b", "0B"):
+    if text[:2] in ("0x", "0X", "0b", "0B", "0o", "0O"):
         return int(text, 0)
     if any(mark in text for mark in ".eE"):
         return float(text)

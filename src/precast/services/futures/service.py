@@ -43,7 +43,7 @@ class FutureService:
 
     async def list_page(self, environment: str, after: tuple[str, str]) -> list[StandingFuture]:
         """A page of the values of an environment, by key and node."""
-        rows = await self._database.read(standing_values.list_page, (environment, *after), environment, PAGE)
+        rows = await self._database.read(standing_values.list_page, environment, after, PAGE)
         return self._view(rows)
 
     async def get(self, environment: str, key: str, node: str = "") -> list[StandingFuture]:

@@ -9,15 +9,16 @@ from typing import NamedTuple
 
 from precast.catalog.futures import STANDING
 from precast.store.engine.query import Query, Transaction, batch, insert, json_list
+from precast.store.futures.job_promises import AttemptName, find_picked_up
 
 ADD = insert(
-    "futures.add_catalog",
+    "catalogs.add_futures",
     "catalog_future",
     "document text, role text, key text, scope text",
     "ON CONFLICT (document, role, key) DO NOTHING",
 )
 OF_PINNED = batch(
-    "futures.of_pinned",
+    "catalogs.of_pinned",
     "node text, digest text, job text",
     """
     SELECT input.node, input.digest, named.environment, named.skeleton FROM input CROSS JOIN node_release AS named
@@ -29,12 +30,12 @@ OF_PINNED = batch(
         AND EXISTS (SELECT 1 FROM catalog_future WHERE document = held.skeleton)
     """,
 )
-HAS_ANY = Query("futures.has_catalogs", "SELECT 1 WHERE EXISTS (SELECT 1 FROM catalog_future)")
+HAS_ANY = Query("catalogs.has_catalogs", "SELECT 1 WHERE EXISTS (SELECT 1 FROM catalog_future)")
 NEEDS = Query(
-    "futures.needs", "SELECT key FROM catalog_future WHERE document = :document AND role = 'need' ORDER BY key"
+    "catalogs.needs", "SELECT key FROM catalog_future WHERE document = :digest AND role = 'need' ORDER BY key"
 )
 PROMISE_ACCESS = batch(
-    "futures.promise_access",
+    "catalogs.promise_access",
     "place number, node text, digest text, key text, job text",
     """
     -- The catalog that the node is served promises the key, and the one that it names was released to it; or a job pinned that one.
@@ -51,29 +52,33 @@ PROMISE_ACCESS = batch(
     """,
 )
 NEED_ACCESS = batch(
-    "futures.need_access",
-    "place number, node text, digest text, job text, task number, n number",
+    "catalogs.need_access",
+    "place number, node text, digest text, job text, picked_at int",
     """
-    -- The catalog is served to the node, or was when the node began the attempt that it names; or the job pinned it for that attempt.
-    SELECT input.place, released.skeleton, released.environment
-    FROM input CROSS JOIN node_release AS released LEFT JOIN attempt
-        ON attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
-        AND attempt.state = 'PICKED_UP'
-    WHERE released.node = input.node AND released.digest = input.digest AND (input.job = '' OR attempt.job IS NOT NULL)
-        AND NOT EXISTS (
-            SELECT 1 FROM node_release AS later WHERE later.node = released.node AND later.number > released.number
-                AND (attempt.picked_at IS NULL OR later.released_at < attempt.picked_at)
-        )
+    -- The catalog is served to the node, or was when the node began an attempt; or the job of the attempt pinned it.
+    SELECT input.place, released.skeleton, released.environment FROM input CROSS JOIN node_release AS released
+    WHERE released.node = input.node AND released.digest = input.digest AND NOT EXISTS (
+        SELECT 1 FROM node_release AS later WHERE later.node = released.node AND later.number > released.number
+            AND (input.picked_at IS NULL OR later.released_at < input.picked_at)
+    )
     UNION ALL
-    SELECT input.place, held.skeleton, held.environment
-    FROM input CROSS JOIN entry_hold AS held JOIN attempt
-        ON attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
-        AND attempt.state = 'PICKED_UP'
+    SELECT input.place, held.skeleton, held.environment FROM input CROSS JOIN entry_hold AS held
     WHERE held.job = input.job AND held.node = input.node AND held.digest = input.digest
     """,
 )
+STILL_PROMISED = batch(
+    "catalogs.still_promised",
+    "environment text, key text, node text",
+    """
+    SELECT input.environment, input.key, input.node FROM input CROSS JOIN node_release AS served
+    JOIN catalog_future AS promised ON promised.document = served.skeleton AND promised.role = 'promise'
+        AND promised.scope = 'environment' AND promised.key = input.key
+    WHERE served.node = input.node AND served.environment = input.environment
+        AND served.number = (SELECT max(number) FROM node_release WHERE node = input.node)
+    """,
+)
 OF_SERVED = Query(
-    "futures.of_served",
+    "catalogs.of_served",
     """
     SELECT released.node, released.environment, released.skeleton FROM node_release AS released
     WHERE released.node IN (SELECT value FROM json_each(:nodes))
@@ -88,7 +93,7 @@ OF_SERVED = Query(
     """,
 )
 OF_STAGED = Query(
-    "futures.of_staged",
+    "catalogs.of_staged",
     """
     SELECT staged.node, staged.environment, staged.skeleton FROM node_catalog AS staged
     WHERE staged.node IN (SELECT value FROM json_each(:nodes))
@@ -101,7 +106,7 @@ OF_STAGED = Query(
     """,
 )
 PROMISES = Query(
-    "futures.promises",
+    "catalogs.promises_of",
     """
     SELECT document, key FROM catalog_future
     WHERE role = 'promise' AND document IN (SELECT value FROM json_each(:documents)) ORDER BY document, key
@@ -115,7 +120,7 @@ PROMISES = Query(
 
 
 KEYS = Query(
-    "futures.keys",
+    "catalogs.keys",
     """
     SELECT document, role, key FROM catalog_future
     WHERE document IN (SELECT value FROM json_each(:documents)) ORDER BY document, role, key
@@ -183,7 +188,7 @@ def add_catalog_futures(document: str, promises: Mapping[str, str], needs: Itera
 
 def list_needs(document: str) -> Transaction[list[str]]:
     """The keys that a stored catalog needs."""
-    return [key for (key,) in (yield NEEDS(document=document))]
+    return [key for (key,) in (yield NEEDS(digest=document))]
 
 
 def find_promise_rights(claims: Sequence[PromiseClaim]) -> Transaction[list[PromiseRight | None]]:
@@ -198,9 +203,21 @@ def find_promise_rights(claims: Sequence[PromiseClaim]) -> Transaction[list[Prom
 def find_need_rights(claims: Sequence[NeedClaim]) -> Transaction[list[NeedRight | None]]:
     """The right of each claim; None if there is none."""
     rights: list[NeedRight | None] = [None] * len(claims)
-    for place, *right in (yield NEED_ACCESS.many_tuples([(place, *claim) for place, claim in enumerate(claims)])):
+    names = {AttemptName(claim.job, claim.task, claim.node, claim.n) for claim in claims if claim.job}
+    picked = (yield from find_picked_up(names)) if names else {}
+    rows: list[tuple[object, ...]] = []
+    for place, claim in enumerate(claims):
+        name = AttemptName(claim.job, claim.task, claim.node, claim.n)
+        if not claim.job or name in picked:
+            rows.append((place, claim.node, claim.digest, claim.job, picked.get(name)))
+    for place, *right in (yield NEED_ACCESS.many_tuples(rows)) if rows else ():
         rights[place] = NeedRight(*right)
     return rights
+
+
+def filter_promised(values: Sequence[tuple[str, str, str]]) -> Transaction[set[tuple[str, str, str]]]:
+    """Those of the values, by environment, key and node, that the catalog promises which the node is served in that environment."""
+    return {tuple(row) for row in (yield STILL_PROMISED.many_tuples(values))} if values else set()
 
 
 def list_catalogs(nodes: Sequence[str], *, staged: bool = False) -> Transaction[list[NodeCatalog]]:

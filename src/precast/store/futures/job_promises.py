@@ -17,7 +17,7 @@ from precast.store.futures.values import StoredValue, ValueRow, job_row
 
 _KEY = ("job", "task", "node", "n")
 ADD = insert(
-    "futures.add_promise",
+    "jobs.add_promise",
     "job_promise",
     "job word, key text, node word, task number, n number, environment text, state word, number number,"
     " is_sensitive number, digest text, reason text, changed_at number",
@@ -30,7 +30,7 @@ ADD = insert(
     """,
 )
 MARK = batch(
-    "futures.mark_attempts",
+    "jobs.mark_attempts",
     "job word, task number, node word, n number",
     """
     UPDATE attempt SET futures = 1 FROM input
@@ -38,7 +38,7 @@ MARK = batch(
     """,
 )
 ATTEMPTS = batch(
-    "futures.attempts",
+    "jobs.attempts",
     "job word, task number, node word, n number",
     """
     SELECT attempt.job, attempt.task, attempt.node, attempt.n, attempt.state, attempt.instance FROM input CROSS JOIN attempt
@@ -47,8 +47,17 @@ ATTEMPTS = batch(
     lock="FOR UPDATE OF attempt",
     key=_KEY,
 )
+PICKED_UP = batch(
+    "jobs.picked_up_at",
+    "job word, task number, node word, n number",
+    """
+    SELECT attempt.job, attempt.task, attempt.node, attempt.n, attempt.picked_at FROM input CROSS JOIN attempt
+    WHERE attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
+        AND attempt.state = 'PICKED_UP'
+    """,
+)
 FULFIL = batch(
-    "futures.fulfil",
+    "jobs.fulfil",
     "job word, task number, node word, n number, key text, value bytes, is_sensitive number, digest text, expires_at int,"
     " now number",
     """
@@ -60,7 +69,7 @@ FULFIL = batch(
     """,
 )
 FIND = batch(
-    "futures.find_promises",
+    "jobs.find_promises",
     "job word, task number, node word, n number, key text",
     """
     SELECT p.job, p.task, p.node, p.n, p.key, p.state, p.digest, p.reason FROM input CROSS JOIN job_promise AS p
@@ -68,7 +77,7 @@ FIND = batch(
     """,
 )
 FAIL = batch(
-    "futures.fail_promise",
+    "jobs.fail_promise",
     "job word, task number, node word, n number, key text, reason text, now number",
     """
     UPDATE job_promise SET state = 'failed', reason = input.reason, changed_at = input.now, number = job_promise.number + 1
@@ -78,7 +87,7 @@ FAIL = batch(
     """,
 )
 FAIL_ATTEMPT = batch(
-    "futures.fail_attempt",
+    "jobs.fail_attempt",
     "job word, task number, node word, n number, reason text, now number",
     """
     UPDATE job_promise SET state = 'failed', reason = input.reason, changed_at = input.now, number = job_promise.number + 1
@@ -89,20 +98,20 @@ FAIL_ATTEMPT = batch(
     key=_KEY,
 )
 END_WAITS = batch(
-    "futures.end_waits",
+    "jobs.end_future_waits",
     "job word, task number, node word, n number",
     "DELETE FROM future_wait WHERE (job, task, node, n) IN (SELECT job, task, node, n FROM input)",
     key=_KEY,
 )
 OF_PURGED = Query(
-    "futures.promises_of_purged",
+    "jobs.promises_of_purged",
     """
     UPDATE job_promise SET state = 'failed', reason = 'the node was purged', changed_at = :now, number = number + 1
     WHERE node = :node AND state = 'pending' RETURNING job, key, node
     """,
 )
 OF_KEYS = batch(
-    "futures.promises_of_keys",
+    "jobs.promises_of_keys",
     "job text, key text",
     """
     SELECT p.job, p.key, p.node, p.state, p.number, p.environment, p.value, p.is_sensitive, p.digest, p.expires_at,
@@ -111,7 +120,7 @@ OF_KEYS = batch(
     """,
 )
 NUMBERS = batch(
-    "futures.promise_numbers",
+    "jobs.promise_numbers",
     "job text, key text",
     """
     SELECT p.job, p.key, p.node, sum(p.number) FROM input CROSS JOIN job_promise AS p
@@ -119,7 +128,7 @@ NUMBERS = batch(
     """,
 )
 EXACT = batch(
-    "futures.promises_exact",
+    "jobs.promises_exact",
     "job text, key text, node text",
     """
     SELECT p.job, p.key, p.node, p.state, p.number, p.environment, p.value, p.is_sensitive, p.digest, p.expires_at,
@@ -128,7 +137,7 @@ EXACT = batch(
     """,
 )
 OF_JOB = Query(
-    "futures.promises_of_job",
+    "jobs.promises_of_job",
     """
     SELECT p.job, p.key, p.node, p.state, p.number, p.environment, p.value, p.is_sensitive, p.digest, p.expires_at,
         p.reason, p.task, p.n FROM job_promise AS p
@@ -136,7 +145,7 @@ OF_JOB = Query(
     """,
 )
 PENDING = Query(
-    "futures.pending_of_nodes",
+    "jobs.pending_of_nodes",
     """
     SELECT job, task, node, n, key FROM job_promise WHERE job = :job AND state = 'pending'
         AND node IN (SELECT value FROM json_each(:nodes)) ORDER BY node, key, task
@@ -146,8 +155,8 @@ PENDING = Query(
         AND node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) ORDER BY node, key, task
     """,
 )
-DELETE = Query("futures.delete_promises", "DELETE FROM job_promise WHERE job = :job")
-HAS_ANY = Query("futures.has_promises_of_job", "SELECT 1 WHERE EXISTS (SELECT 1 FROM job_promise WHERE job = :job)")
+DELETE = Query("jobs.delete_promises", "DELETE FROM job_promise WHERE job = :job")
+HAS_ANY = Query("jobs.has_promises_of_job", "SELECT 1 WHERE EXISTS (SELECT 1 FROM job_promise WHERE job = :job)")
 
 
 class AttemptName(NamedTuple):
@@ -214,6 +223,12 @@ def lock_attempts(attempts: Iterable[AttemptName]) -> Transaction[dict[AttemptNa
     """The state of attempts and the local store that has claimed them; locked until the commit."""
     rows = yield ATTEMPTS.many_tuples(sorted(set(attempts)))
     return {AttemptName(*row[:4]): (row[4], row[5]) for row in rows}
+
+
+def find_picked_up(attempts: Iterable[AttemptName]) -> Transaction[dict[AttemptName, int]]:
+    """Since when those of the attempts that are at work have been, in microseconds."""
+    rows = yield PICKED_UP.many_tuples(sorted(set(attempts)))
+    return {AttemptName(*row[:4]): row[4] for row in rows}
 
 
 def fulfil(values: Sequence[Fulfilment], now: datetime) -> Transaction[set[tuple[AttemptName, str]]]:

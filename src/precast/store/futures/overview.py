@@ -5,7 +5,7 @@ from typing import NamedTuple
 from precast.store.engine.query import Query, Transaction
 
 NODES = Query(
-    "futures.nodes_of_key",
+    "catalogs.nodes_of_key",
     """
     SELECT named.role, served.node FROM catalog_future AS named JOIN node_release AS served ON served.skeleton = named.document
     WHERE named.key = :key AND served.environment = :environment
@@ -14,7 +14,7 @@ NODES = Query(
     """,
 )
 JOBS = Query(
-    "futures.jobs_of_key",
+    "jobs.of_key",
     """
     SELECT id FROM job WHERE ended_at IS NULL AND (
         EXISTS (SELECT 1 FROM job_promise AS p WHERE p.job = job.id AND p.key = :key AND p.environment = :environment)
@@ -23,7 +23,7 @@ JOBS = Query(
     ) ORDER BY id DESC LIMIT :limit
     """,
 )
-COUNTS = Query("futures.count_waits", "SELECT count(*) FROM future_wait")
+COUNTS = Query("jobs.count_future_waits", "SELECT count(*) FROM future_wait")
 
 
 class KeyUsers(NamedTuple):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store.engine.query import Query, Row, Transaction, batch, insert, json_list
+from precast.store.futures.catalog_futures import filter_promised
 from precast.store.futures.topics import ENVIRONMENT, ValueKey, wake_values
 from precast.store.futures.values import StoredValue, ValueRow, standing_row
 
@@ -62,15 +63,15 @@ LIST = Query(
     "futures.list_standing",
     """
     SELECT environment, key, node, source, number, value, is_sensitive, said_by, fulfilled_at, changed_at, expires_at
-    FROM standing_value WHERE (environment, key, node) > (:environment, :key, :node) AND environment <= :last
-    ORDER BY environment, key, node LIMIT :limit
+    FROM standing_value WHERE environment = :environment AND (key, node) > (:after_key, :after_node)
+    ORDER BY key, node LIMIT :limit
     """,
 )
 SHOW = Query(
     "futures.show_standing",
     """
     SELECT environment, key, node, source, number, value, is_sensitive, said_by, fulfilled_at, changed_at, expires_at
-    FROM standing_value WHERE environment = :environment AND key = :key AND node > :after ORDER BY node LIMIT :limit
+    FROM standing_value WHERE environment = :environment AND key = :key AND node > :after_node ORDER BY node LIMIT :limit
     """,
 )
 DELETE = Query(
@@ -81,25 +82,16 @@ DELETE_OF_NODE = Query(
     "futures.delete_standing_of_node", "DELETE FROM standing_value WHERE node = :node RETURNING environment, key, node"
 )
 HAS_ANY = Query("futures.has_standing", "SELECT 1 WHERE EXISTS (SELECT 1 FROM standing_value)")
-DELETE_UNPROMISED = Query(
-    "futures.delete_unpromised",
+OF_NODES = Query(
+    "futures.standing_of_nodes",
     """
-    -- Values of nodes whose served catalog does not promise them in that environment.
-    DELETE FROM standing_value WHERE node IN (SELECT value FROM json_each(:nodes)) AND source = 'catalog' AND NOT EXISTS (
-        SELECT 1 FROM node_release AS served JOIN catalog_future AS promised ON promised.document = served.skeleton
-        WHERE served.node = standing_value.node AND served.environment = standing_value.environment
-            AND served.number = (SELECT max(number) FROM node_release WHERE node = standing_value.node)
-            AND promised.role = 'promise' AND promised.scope = 'environment' AND promised.key = standing_value.key
-    ) RETURNING environment, key, node
+    SELECT environment, key, node FROM standing_value
+    WHERE source = 'catalog' AND node IN (SELECT value FROM json_each(:nodes)) ORDER BY environment, key, node
     """,
     postgresql="""
-    DELETE FROM standing_value WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
-        AND source = 'catalog' AND NOT EXISTS (
-        SELECT 1 FROM node_release AS served JOIN catalog_future AS promised ON promised.document = served.skeleton
-        WHERE served.node = standing_value.node AND served.environment = standing_value.environment
-            AND served.number = (SELECT max(number) FROM node_release WHERE node = standing_value.node)
-            AND promised.role = 'promise' AND promised.scope = 'environment' AND promised.key = standing_value.key
-    ) RETURNING environment, key, node
+    SELECT environment, key, node FROM standing_value
+    WHERE source = 'catalog' AND node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
+    ORDER BY environment, key, node
     """,
 )
 DELETE_EXPIRED = Query(
@@ -180,16 +172,16 @@ def find_exact(values: Sequence[tuple[str, str, str]]) -> Transaction[list[Value
     return [standing_row(row) for row in (yield EXACT.many_tuples(values))] if values else []
 
 
-def list_page(after: tuple[str, str, str], last: str, limit: int) -> Transaction[list[StandingRow]]:
-    """A page of values by environment, key and node, through the environment `last`."""
-    environment, key, node = after
-    rows = yield LIST(environment=environment, key=key, node=node, last=last, limit=limit)
+def list_page(environment: str, after: tuple[str, str], limit: int) -> Transaction[list[StandingRow]]:
+    """A page of the values of an environment by key and node."""
+    key, node = after
+    rows = yield LIST(environment=environment, after_key=key, after_node=node, limit=limit)
     return [_shown(row) for row in rows]
 
 
 def list_of_key(environment: str, key: str, after: str, limit: int) -> Transaction[list[StandingRow]]:
     """A page of the values of a key, by node."""
-    rows = yield SHOW(environment=environment, key=key, after=after, limit=limit)
+    rows = yield SHOW(environment=environment, key=key, after_node=after, limit=limit)
     return [_shown(row) for row in rows]
 
 
@@ -207,9 +199,13 @@ def delete_of_node(node: str) -> Transaction[None]:
 
 def delete_unpromised(nodes: Sequence[str]) -> Transaction[None]:
     """Delete the values of nodes whose served catalog, which may be new, promises them no more."""
-    if (yield HAS_ANY()):
-        rows = yield DELETE_UNPROMISED(nodes=json_list(nodes))
-        yield from wake_values(ValueKey(ENVIRONMENT, *row) for row in rows)
+    if not (yield HAS_ANY()):
+        return
+    values = [tuple(row) for row in (yield OF_NODES(nodes=json_list(nodes)))]
+    promised = yield from filter_promised(values)
+    for environment, key, node in values:
+        if (environment, key, node) not in promised:
+            yield from delete_value(environment, key, node)
 
 
 def has_expired(before: datetime) -> Transaction[bool]:

@@ -9,7 +9,7 @@ from precast.store.engine.query import Query, Row, Transaction, batch, insert
 from precast.store.futures.job_promises import AttemptName
 
 ADD = insert(
-    "futures.add_wait",
+    "jobs.add_future_wait",
     "future_wait",
     "job word, task number, node word, n number, resource text, key text, is_idle number, since number, due_at number",
     """
@@ -17,17 +17,17 @@ ADD = insert(
     """,
 )
 CLEAR = batch(
-    "futures.clear_waits",
+    "jobs.clear_waits",
     "job word, task number, node word, n number",
     "DELETE FROM future_wait WHERE (job, task, node, n) IN (SELECT job, task, node, n FROM input)",
 )
 END_RESOURCE = batch(
-    "futures.end_wait",
+    "jobs.end_wait",
     "job word, task number, node word, n number, resource text",
     "DELETE FROM future_wait WHERE (job, task, node, n, resource) IN (SELECT job, task, node, n, resource FROM input)",
 )
 WAKE_RUN = batch(
-    "futures.leave_idle",
+    "jobs.leave_idle",
     "job word, task number, node word, n number",
     """
     UPDATE future_wait SET is_idle = 0 FROM input WHERE future_wait.job = input.job AND future_wait.task = input.task
@@ -35,7 +35,7 @@ WAKE_RUN = batch(
     """,
 )
 BIND = insert(
-    "futures.add_binding",
+    "jobs.add_binding",
     "future_binding",
     "job word, key text, producer text, node word, task number, n number, resource text, number number,"
     " is_standing number, bound_at number",
@@ -44,24 +44,24 @@ BIND = insert(
         is_standing = excluded.is_standing, bound_at = excluded.bound_at
     """,
 )
-HAS_IDLE = Query("futures.has_idle", "SELECT 1 WHERE EXISTS (SELECT 1 FROM future_wait WHERE is_idle = 1)")
+HAS_IDLE = Query("jobs.has_idle", "SELECT 1 WHERE EXISTS (SELECT 1 FROM future_wait WHERE is_idle = 1)")
 OF_JOB = Query(
-    "futures.waits_of_job",
+    "jobs.waits_of_job",
     """
     SELECT job, task, node, n, resource, key, is_idle, since, due_at FROM future_wait
     WHERE job = :job ORDER BY node, task, resource, key LIMIT :limit
     """,
 )
-JOBS = Query("futures.idle_jobs", "SELECT DISTINCT job FROM future_wait WHERE is_idle = 1 ORDER BY job LIMIT :limit")
+JOBS = Query("jobs.idle_jobs", "SELECT DISTINCT job FROM future_wait WHERE is_idle = 1 ORDER BY job LIMIT :limit")
 BINDINGS = Query(
-    "futures.bindings",
+    "jobs.bindings",
     """
     SELECT job, key, producer, node, task, n, resource, number, is_standing, bound_at FROM future_binding
     WHERE job = :job AND key = :key ORDER BY producer, node, task, n, resource LIMIT :limit
     """,
 )
 STALE = Query(
-    "futures.stale_bindings",
+    "jobs.stale_bindings",
     """
     -- Resources of the newest attempts that were given a value of the job which its producer has replaced, or promises again.
     SELECT bound.job, bound.key, bound.producer, bound.node, bound.task, bound.n, bound.resource, bound.number,
@@ -76,7 +76,7 @@ STALE = Query(
     """,
 )
 OF_PRODUCERS = Query(
-    "futures.consumers",
+    "jobs.consumers",
     """
     -- The nodes whose newest attempts were given values of these producers.
     SELECT DISTINCT bound.node, bound.key, bound.producer FROM future_binding AS bound
@@ -86,7 +86,7 @@ OF_PRODUCERS = Query(
     """,
 )
 OPEN = Query(
-    "futures.open_attempts",
+    "jobs.open_attempts",
     """
     -- The open attempts of a job, each with the attempt that holds its node's lock.
     SELECT attempt.job, attempt.task, attempt.node, attempt.n, attempt.state, attempt.ordered_at, attempt.claim, attempt.tries,
@@ -96,12 +96,12 @@ OPEN = Query(
     """,
 )
 PENDING = Query(
-    "futures.pending_of_job",
+    "jobs.pending_of_job",
     "SELECT key, job, task, node, n FROM job_promise WHERE job = :job AND state = 'pending' ORDER BY key, node, task",
 )
-PURGE = Query("futures.purge_waits", "DELETE FROM future_wait WHERE node = :node")
-DELETE_WAITS = Query("futures.delete_waits", "DELETE FROM future_wait WHERE job = :job")
-DELETE_BINDINGS = Query("futures.delete_bindings", "DELETE FROM future_binding WHERE job = :job")
+PURGE = Query("jobs.purge_waits", "DELETE FROM future_wait WHERE node = :node")
+DELETE_WAITS = Query("jobs.delete_waits", "DELETE FROM future_wait WHERE job = :job")
+DELETE_BINDINGS = Query("jobs.delete_bindings", "DELETE FROM future_binding WHERE job = :job")
 
 
 class FutureWait(NamedTuple):

@@ -387,7 +387,7 @@ def test_collected_data_comes_out_alike(tmp_path: Path) -> None:
 APT_KEYS = [
     """
     apt_key { 'FIRST': ensure => present, source => '/srv/first.asc' }
-    apt_key { 'SECOND': ensure => present, content => file('/srv/second.asc') }
+    apt_key { 'SECOND': ensure => present, content => 'KEY' }
     apt_key { 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA': ensure => present, source => '/srv/first.asc' }
     apt_key { 'BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB': ensure => absent }
     """,
@@ -414,11 +414,12 @@ def test_keys_of_apt_come_out_alike(tmp_path: Path) -> None:
     subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], check=True, capture_output=True)
 
     def prepare(root: OverlayRoot) -> None:
-        for name, text in zip(("first", "second"), keys.values(), strict=True):
-            root.write(f"/srv/{name}.asc", text)
+        root.write("/srv/first.asc", keys[first])
 
     first, second = keys
-    manifests = [text.replace("FIRST", first).replace("SECOND", second) for text in APT_KEYS]
+    manifests = [
+        text.replace("FIRST", first).replace("SECOND", second).replace("KEY", keys[second], 1) for text in APT_KEYS
+    ]
     roots, events = apply_both(tmp_path, "apt", manifests, prepare, is_random=True)
     assert [count(events, turn) for turn in range(4)] == [3, 1, 1, 0]
     for root in roots.both():

@@ -388,7 +388,7 @@ APT_KEYS = [
     """
     apt_key { 'FIRST': ensure => present, source => '/srv/first.asc' }
     apt_key { 'SECOND': ensure => present, content => 'KEY' }
-    apt_key { 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA': ensure => present, source => '/srv/first.asc' }
+    apt_key { 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA': ensure => present, content => 'KEY' }
     apt_key { 'BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB': ensure => absent }
     """,
     "apt_key { 'FIRST': ensure => absent }",
@@ -418,7 +418,7 @@ def test_keys_of_apt_come_out_alike(tmp_path: Path) -> None:
 
     first, second = keys
     manifests = [
-        text.replace("FIRST", first).replace("SECOND", second).replace("KEY", keys[second], 1) for text in APT_KEYS
+        text.replace("FIRST", first).replace("SECOND", second).replace("KEY", keys[second]) for text in APT_KEYS
     ]
     roots, events = apply_both(tmp_path, "apt", manifests, prepare, is_random=True)
     assert [count(events, turn) for turn in range(4)] == [3, 1, 1, 0]

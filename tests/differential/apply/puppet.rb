@@ -17,6 +17,8 @@ Puppet::FileServing::Content.indirection.terminus_class = :selector
 Puppet::FileServing::Metadata.indirection.terminus_class = :selector
 Puppet::Util::Log.close_all
 
+# As `puppet apply` does, so that types find the files that they require.
+$LOAD_PATH.concat(modulepath.split(':').flat_map { |directory| Dir.glob("#{directory}/*/lib").sort })
 env = Puppet::Node::Environment.create(:production, modulepath.split(':'), '')
 context = { current_environment: env, environments: Puppet::Environments::Static.new(env),
             loaders: Puppet::Pops::Loaders.new(env) }

@@ -188,7 +188,8 @@ def test_both_do_and_say_the_same_twice(tmp_path: Path, modules: Path, name: str
     twice = [catalogs["puppet"]] * 2
     theirs = with_puppet(tmp_path / "theirs", [modules], twice, [tmp_path / "puppet"] * 2)
     ours = [
-        with_precast(tmp_path / "ours", [modules], catalogs["precast"], tmp_path / "precast", BRIDGED) for _ in range(2)
+        with_precast(tmp_path / "ours", [modules], catalogs["precast"], tmp_path / "precast", bridged=BRIDGED)
+        for _ in range(2)
     ]
     assert len(ours[0].changed) == case.changed
     assert len(ours[0].failed) == case.failed

@@ -205,6 +205,7 @@ async def test_person_puts_and_removes_a_value_that_a_run_of_the_node_replaces(s
     await waiting.until({f"{KEY}@db1": "by run"})
     await site.values.put("production", NewFuture(KEY, "spare"), "person:ann")
     await waiting.until({f"{KEY}@": "spare", f"{KEY}@db1": "by run"})
+    assert [row.value for row in await site.values.get("production", KEY)] == ["spare", "by run"]
     await site.values.put("production", NewFuture(KEY, is_removal=True), "person:ann")
     await waiting.until({f"{KEY}@": "failed: it has no value any more", f"{KEY}@db1": "by run"})
     with pytest.raises(PrecastError, match="has no value in production"):

@@ -114,7 +114,7 @@ class FutureService:
         yield from self._audit.add(actor, "future.put", new.key, **detail, is_sensitive=new.is_sensitive)
 
     async def _read_key(self, environment: str, key: str) -> list[StandingFuture]:
-        return self._view(await self._database.read(standing_values.list_of_key, environment, key, "", MAX_NODES))
+        return self._view(await self._database.read(standing_values.list_of_key, environment, key, MAX_NODES))
 
     def _view(self, rows: Sequence[StandingRow]) -> list[StandingFuture]:
         now = self._database.clock.now()

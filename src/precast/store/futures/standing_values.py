@@ -71,7 +71,7 @@ SHOW = Query(
     "futures.show_standing",
     """
     SELECT environment, key, node, source, number, value, is_sensitive, said_by, fulfilled_at, changed_at, expires_at
-    FROM standing_value WHERE environment = :environment AND key = :key AND node > :after_node ORDER BY node LIMIT :limit
+    FROM standing_value WHERE environment = :environment AND key = :key ORDER BY node LIMIT :limit
     """,
 )
 DELETE = Query(
@@ -179,9 +179,9 @@ def list_page(environment: str, after: tuple[str, str], limit: int) -> Transacti
     return [_shown(row) for row in rows]
 
 
-def list_of_key(environment: str, key: str, after: str, limit: int) -> Transaction[list[StandingRow]]:
-    """A page of the values of a key, by node."""
-    rows = yield SHOW(environment=environment, key=key, after_node=after, limit=limit)
+def list_of_key(environment: str, key: str, limit: int) -> Transaction[list[StandingRow]]:
+    """The values of a key by node, at most `limit`."""
+    rows = yield SHOW(environment=environment, key=key, limit=limit)
     return [_shown(row) for row in rows]
 
 

@@ -74,11 +74,6 @@ Puppet::Type.type(:bridge_cell).provide(:json) do
     { name: name, ensure: :present, value: data['value'], labels: data['labels'], token: data['token'], count: data['count'] }
   end
 
-  def self.instances
-    store = ENV.fetch('CELLS', '/nonexistent')
-    read(store).map { |name, data| new(state(name, data)) }
-  end
-
   def exists?
     @property_hash[:ensure] == :present
   end

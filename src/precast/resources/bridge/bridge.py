@@ -128,13 +128,6 @@ class Bridge:
             self._logs.clear()
             return answer
 
-    def instances(self, type_name: str) -> list[tuple[str, dict[str, Any]]]:
-        """The resources of a type on the node, with their properties by title. Raises as `ask` does."""
-        with self._lock:
-            process = self._running(type_name)
-            answer = self._ask(process, type_name, self._deadline_s, {"do": "instances", "type": type_name})
-            return [(title, properties) for title, properties in answer["instances"]]
-
     def close(self) -> None:
         """End the process, after the providers have done what they do at the end of a run."""
         with self._lock:

@@ -49,7 +49,6 @@ class Bridge
     when 'flush' then flush(find(request['id']))
     when 'refresh' then refresh(find(request['id']))
     when 'generate' then generate(find(request['id']))
-    when 'instances' then instances(request['type'])
     when 'finish' then finish
     else raise Refusal, "unknown request #{request['do']}"
     end
@@ -286,17 +285,6 @@ class Bridge
     @catalog.add_resource(child)
     child.finish
     @resources[child.ref] = child
-  end
-
-  def instances(type)
-    kind = Puppet::Type.type(type.to_sym)
-    raise Refusal, "Puppet #{Puppet.version} on this node knows no type #{type}" if kind.nil?
-
-    found = kind.instances.map do |resource|
-      values = resource.retrieve_resource.to_hash
-      [resource.title.to_s, state_of(resource, values).reject { |_, value| value.nil? || value == 'absent' }]
-    end
-    { 'instances' => found }
   end
 
   def finish

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from precast.resources.bridge import issues
 from precast.resources.bridge.bridge import Bridge, RubyError, logs_in
-from precast.resources.contract import Change, DesiredResource, Handler, Instance, ManagedNode, State
+from precast.resources.contract import Change, DesiredResource, Handler, ManagedNode, State
 
 
 class BridgedHandler(Handler):
@@ -90,11 +90,6 @@ class BridgedHandler(Handler):
 
 # Puppet's levels that logs of resources do not have.
 _LEVELS = {"alert": "err", "emerg": "err", "crit": "err"}
-
-
-def list_instances(bridge: Bridge, type_name: str) -> list[Instance]:
-    """The resources of a type on the node. Raises as `Bridge.ask` does."""
-    return [Instance(title, properties) for title, properties in bridge.instances(type_name)]
 
 
 def _change(said: dict[str, Any]) -> Change:

@@ -285,7 +285,7 @@ def test_look_only_run_evaluates_nothing_and_starts_no_ruby(node: Node) -> None:
 
 def test_bridge_without_trust_answers_nothing(node: Node) -> None:
     with pytest.raises(Exception, match="code of modules does not run on a node that only looks"):
-        Bridge(str(node.place / "state")).instances("bridge_cell")
+        Bridge(str(node.place / "state")).ask("check", "Bridge_cell[a]")
 
 
 def test_node_without_puppet_says_so(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,9 @@ class BridgedHandler(Handler):
     @property
     def applied_by(self) -> str:
         installation = self._bridge.installation
-        return "" if installation is None else f"Puppet {installation.version}"
+        if installation is None:
+            return ""
+        return f"Puppet {installation.version}" + ("" if installation.is_tested else " (untested)")
 
     @property
     def secret_properties(self) -> frozenset[str]:

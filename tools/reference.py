@@ -217,12 +217,13 @@ def exit_codes_page() -> str:
 def parsers(
     parser: argparse.ArgumentParser, words: tuple[str, ...] = ("precast",)
 ) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
-    """Every parser with the words that lead to it."""
+    """Every parser with the words that lead to it; alternative names of commands are left out."""
     yield words, parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, subparser in action.choices.items():
-                yield from parsers(subparser, (*words, name))
+                if subparser.prog.endswith(f" {name}"):
+                    yield from parsers(subparser, (*words, name))
 
 
 # Errors

@@ -45,9 +45,7 @@ def test_place_on_the_command_line_says_what_it_is(name: str) -> None:
         if isinstance(action, argparse._SubParsersAction):
             # An alternative name, as `doc types` of `doc type`, has the parser of the name that has the line of help.
             names = {name for name, choice in action.choices.items() if choice.prog.endswith(f" {name}")}
-            assert {choice.dest for choice in action._choices_actions} == names, (
-                "each command has a line of help"
-            )
+            assert {choice.dest for choice in action._choices_actions} == names, "each command has a line of help"
         elif action.option_strings:
             assert action.help, (name, action.option_strings)
 

@@ -179,6 +179,7 @@ node 'web1' {{
   file {{ "$target/validate_cmd":
     content => Sensitive({secret("validate_cmd")}), validate_cmd => '/bin/sh -c "cat %; exit 1"' }}
   promise {{ 'promise': value => Sensitive({secret("promise")}) }}
+  -> file {{ "$target/promised": content => future('promise') }}
   notify {{ 'message': message => Sensitive({secret("notify")}) }}
   $warned = Sensitive({secret("warning")})
   warning("it is ${{warned}} or ${{warned.unwrap}}")

@@ -31,6 +31,7 @@ WRITTEN = {
     "deferred_inside": ("deferred inside",),
     "unwrapped": ("unwrapped",),
     "exec_output": ("exec output",),
+    "promised": ("promise",),
     "number": ("number",),
     "binary": ("binary",),
     "fact": ("fact",),

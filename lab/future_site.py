@@ -100,7 +100,7 @@ class FutureSite(JobEngine):
         self.seals = FutureSeals(self.keyring)
         self.hub = FutureHub(database, self.seals)
         audit = AuditLog(database, TimeOrderedIds(database.clock))
-        self.futures = FutureRecords(database.clock, self.seals, audit)
+        self.futures = FutureRecords(database.clock, self.seals, audit, self.attempts)
         self.values = FutureService(database, self.seals, audit)
         self.digests: dict[str, str] = {}
 

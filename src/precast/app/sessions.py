@@ -27,6 +27,7 @@ from precast.store.catalogs.catalogs import Catalogs
 from precast.store.engine.database import Database
 from precast.store.facts.facts import Facts
 from precast.store.identity.certificates import NodeCertificates
+from precast.store.jobs.attempts import Attempts
 from precast.store.nodes.policies import Policies
 from precast.store.sessions.sessions import Sessions
 from precast.store.sessions.streams import Streams
@@ -60,7 +61,7 @@ def build_session_components(
     order_records = OrderRecords(build_attempt_results(database))
     seals = FutureSeals(keyring)
     futures = FutureHub(database, seals)
-    future_records = FutureRecords(database.clock, seals, audit)
+    future_records = FutureRecords(database.clock, seals, audit, Attempts(database))
     messages = declare_messages(FactRecords(facts), records, reports, order_records, future_records)
     endpoint = SessionEndpoint(service, records, orders, sessions, messages, server_id, settings, futures)
     presence = ServerPresence(sessions, server_id, endpoint)

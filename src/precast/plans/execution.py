@@ -59,7 +59,8 @@ class PlanExecution:
         self._waiting: dict[str, set[int]] = defaultdict(set)
         self._away: dict[str, set[int]] = defaultdict(set)
         self._running: set[int] = set()
-        self._busy = 0  # how many of them are at work
+        self._parked: set[int] = set()  # those that only wait for values of others
+        self._busy = 0  # how many of them are at work, without those that are parked
         self._open = 0  # instances on nodes that have not ended
         self._failures: dict[str, int] = {}  # by node that has failed: the first instance that has
         self._failed_counts = [0] * len(expansion.groups)
@@ -109,6 +110,19 @@ class PlanExecution:
             self._note_failure(index)
         elif status is Status.DROPPED:
             self._follow(index, index)
+
+    def park(self, key: InstanceKey) -> None:
+        """An instance that has started has nothing to do but wait for values of others: until it ends it holds no slot, only its node."""
+        index = self._numbers[key]
+        if index in self._running and index not in self._parked:
+            self._parked.add(index)
+            self._busy -= 1
+            self._put_slot(index, 1)
+
+    def _put_slot(self, index: int, count: int) -> None:
+        slot = self._places.slots.get(self._keys[index].task)
+        if slot is not None:
+            self._execution.put(slot, count)
 
     def postpone(self, key: InstanceKey) -> None:
         """The node of an instance that has started is away: the instance frees its places, and waits unless its node has failed."""
@@ -253,8 +267,12 @@ class PlanExecution:
 
     def _stop(self, index: int, outcome: Outcome) -> None:
         self._running.discard(index)
-        self._busy -= self._keys[index] not in self._skipped
         self._execution.finish(index, outcome)
+        if index in self._parked:
+            self._parked.discard(index)
+            self._put_slot(index, -1)
+        else:
+            self._busy -= self._keys[index] not in self._skipped
 
     def _leave(self, index: int, before: Status) -> None:
         node = self._keys[index].node

@@ -47,6 +47,7 @@ TEXTS = {
     *("exports", "cause_node", "cause_type", "cause_title", "loop"),
     *("ref", "document", "master", "masters", "answers", "by_facts"),
     *("scope", "producer", "said_by"),  # of futures
+    "timeline",
     "query",
 }
 BYTES = {

@@ -35,6 +35,7 @@ from precast.store.engine.query import ManyRows, Query, Statement, Transaction
 from precast.store.facts.facts import Facts
 from precast.store.identity.audit import AuditLog
 from precast.store.identity.certificates import NodeCertificates
+from precast.store.jobs.attempts import Attempts
 from precast.store.queue.kinds import ItemRequest
 from precast.store.queue.queue import WorkQueue
 from precast.store.reports.reports import Reports
@@ -73,7 +74,12 @@ class Server:
             self.records,
             ReportService(database, Reports(database)),
             OrderRecords(build_attempt_results(database)),
-            FutureRecords(database.clock, FutureSeals(Keyring(database, SecretKeys(database), KeyInMemory())), audit),
+            FutureRecords(
+                database.clock,
+                FutureSeals(Keyring(database, SecretKeys(database), KeyInMemory())),
+                audit,
+                Attempts(database),
+            ),
         ).kinds
 
     async def begin(self, node: str) -> int:

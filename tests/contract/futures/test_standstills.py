@@ -57,12 +57,38 @@ async def test_run_that_still_works_may_fulfil_its_promise(site: FutureSite, sta
     await web1.until({"db@db1": "x"})
 
 
-async def test_member_of_a_later_batch_that_the_first_waits_for_cannot_begin(
+@pytest.mark.parametrize("limits", [JobLimits(batch="1"), JobLimits(at_once="1")], ids=["batch", "at once"])
+async def test_run_that_only_waits_lets_the_next_begin_that_has_its_value(
+    site: FutureSite, standstills: Standstills, limits: JobLimits
+) -> None:
+    await site.release("db1", needs=["web"])
+    await site.release("web1", ["web"])
+    job = await site.start("db1", "web1", limits=limits)
+    await site.drive()
+    await site.claim(job, "db1")
+    waiting = await site.subscribe("db1", job)
+    assert await site.ordered("db1", "web1") == ["db1"]
+    await waits(site, job, "db1", "web", is_idle=False)
+    await site.drive()
+    assert await site.ordered("db1", "web1") == ["db1"], "it still works"
+    await waits(site, job, "db1", "web")
+    assert [await standstills.end() for _ in range(3)] == [0, 0, 0]
+    await site.drive()
+    assert await site.ordered("db1", "web1") == ["db1", "web1"]
+    await site.claim(job, "web1")
+    await site.promise("web1", "web", "x", job=job)
+    await waiting.until({"web@web1": "x"})
+    await site.end(job, "db1", "web1")
+    await site.drive()
+    assert await site.states(job) == {"db1": "COMPLETED", "web1": "COMPLETED"}
+
+
+async def test_others_do_not_begin_before_a_canary_that_waits_for_them(
     site: FutureSite, standstills: Standstills
 ) -> None:
     await site.release("db1", needs=["web"])
     await site.release("web1", ["web"])
-    job = await site.start("db1", "web1", limits=JobLimits(batch="1"))
+    job = await site.start("db1", "web1", limits=JobLimits(canary="1"))
     await site.drive()
     await site.claim(job, "db1")
     waiting = await site.subscribe("db1", job)

@@ -30,6 +30,7 @@ class Step:
     state: str = states.QUEUED
     has_turn: bool = False
     tries: int = 0
+    is_parked: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -49,7 +50,11 @@ class Step:
         return not self.is_open or self.tries > 0
 
     def stored(self) -> StepState:
-        return StepState(1, self.node, 1, self.place, self.batch, self.state, None, self.has_turn, False, self.tries)
+        is_parked = self.is_parked and self.is_open
+        return StepState(
+            *(1, self.node, 1, self.place, self.batch, self.state, None, self.has_turn, False, self.tries),
+            is_parked=is_parked,
+        )
 
 
 @dataclass
@@ -70,7 +75,7 @@ class Model:
 
     def choose(self) -> Step | None:
         """The step that is next: those of the open batches in their order, then those whose nodes are back."""
-        running = sum(step.is_running for step in self.steps)
+        running = sum(step.is_running and not step.is_parked for step in self.steps)
         if self.is_halted or (self.limits.has_rate and not self.rate):
             return None
         if self.limits.at_once is not None and running >= self.limits.at_once:
@@ -82,7 +87,13 @@ class Model:
         return next((step for step in self.steps if step.waits and step.tries and step.node in self.present), None)
 
     def _is_open(self, batch: int) -> bool:
-        return all(step.is_over for step in self.steps if step.batch < batch)
+        first = min(step.batch for step in self.steps)
+        is_canary = self.limits.has_canary
+        return all(
+            step.is_over or (step.is_parked and not (is_canary and step.batch == first))
+            for step in self.steps
+            if step.batch < batch
+        )
 
     def start_all(self) -> list[str]:
         """Start what may start, and postpone the steps of nodes that are away."""
@@ -149,6 +160,11 @@ class History:
         step.state = state
         self.net.end(StepKey(1, step.node), state)
 
+    def park(self, step: Step) -> None:
+        """The run of a step only waits for values of others."""
+        step.is_parked = True
+        self.net.park(StepKey(1, step.node))
+
     def lose_turn(self, step: Step) -> None:
         """The node leaves before it has begun."""
         self.model.present.discard(step.node)
@@ -198,6 +214,7 @@ def follow(data: st.DataObject) -> None:
         "pick up": lambda step: setattr(step, "state", states.PICKED_UP),
         "end": lambda step: history.end(step, data.draw(ends)),
         "end unseen": lambda step: history.end(step, data.draw(unseen_ends)),
+        "park": history.park,
         "leave": history.leave,
         "come back": history.come_back,
     }
@@ -210,6 +227,7 @@ def follow(data: st.DataObject) -> None:
         possible: dict[str, list[Step]] = {
             "pick up": [step for step in running if step.state == states.QUEUED and step.node in model.present],
             "end": [step for step in running if step.state == states.PICKED_UP],
+            "park": [step for step in running if step.state == states.PICKED_UP and not step.is_parked],
             "end unseen": [step for step in open_steps if step.state == states.QUEUED],
             "leave": [step for step in model.steps if step.node in model.present],
             "come back": [step for step in model.steps if step.node not in model.present],
@@ -249,6 +267,24 @@ def make_net(limits: NetLimits, *batches: int) -> JobNet:
     """The net of steps `a`, `b`, … in these batches."""
     names = "abcdef"[: len(batches)]
     return JobNet(limits, [Step(place, names[place], batch).stored() for place, batch in enumerate(batches)])
+
+
+def test_step_that_only_waits_for_values_gives_its_slot_and_its_batch_to_the_next() -> None:
+    net = make_net(NetLimits(at_once=1), 0, 1, 2)
+    assert start_all(net, {"a", "b", "c"}) == ["a"]
+    net.park(StepKey(1, "a"))
+    assert start_all(net, {"a", "b", "c"}) == ["b"]
+    net.end(StepKey(1, "a"), states.COMPLETED)
+    assert start_all(net, {"a", "b", "c"}) == []
+    net.end(StepKey(1, "b"), states.COMPLETED)
+    assert start_all(net, {"a", "b", "c"}) == ["c"]
+
+
+def test_others_wait_for_a_canary_that_waits() -> None:
+    net = make_net(NetLimits(has_canary=True), 0, 1)
+    assert start_all(net, {"a", "b"}) == ["a"]
+    net.park(StepKey(1, "a"))
+    assert start_all(net, {"a", "b"}) == []
 
 
 def test_batch_does_not_begin_before_the_one_before_has_ended_though_one_between_is_over() -> None:

@@ -24,6 +24,7 @@ from precast.store.futures.standing_values import NewStanding
 from precast.store.futures.values import StoredValue
 from precast.store.futures.waits import FutureBinding, NewWait
 from precast.store.identity.audit import AuditLog
+from precast.store.jobs.attempts import AttemptKey, Attempts
 from precast.wire import futures as wire
 from precast.wire.futures import Bound, Promised, Unpromised, Waiting
 from precast.wire.jobs import states
@@ -49,8 +50,8 @@ FutureRecord = PreparedPromise | Unpromised | Waiting | Bound
 class FutureRecords:
     """Holds no state between calls."""
 
-    def __init__(self, clock: Clock, seals: FutureSeals, audit: AuditLog) -> None:
-        self._clock, self._seals, self._audit = clock, seals, audit
+    def __init__(self, clock: Clock, seals: FutureSeals, audit: AuditLog, attempts: Attempts) -> None:
+        self._clock, self._seals, self._audit, self._attempts = clock, seals, audit, attempts
 
     def store(self, records: Sequence[tuple[str, FutureRecord]]) -> Transaction[Sequence[FactsWanted | None]]:
         """Follow a batch of records, each with its node."""
@@ -161,6 +162,8 @@ class FutureRecords:
         ]
         if waits:
             yield from future_waits.replace_waits(waits, self._clock.now())
+        if idle := [AttemptKey(*attempt) for attempt, is_idle, _ in waits if is_idle]:
+            yield from self._attempts.park(idle)
 
     def _bind(self, records: Sequence[tuple[str, Bound]]) -> Transaction[None]:
         now = self._clock.now()

@@ -195,6 +195,8 @@ class DrivenJob:
 
     def _follow(self, changed: Sequence[StepState]) -> None:
         for step in changed:
+            if step.n == self._round and step.is_parked:
+                self._net.park(StepKey(step.task, step.node))
             if step.n == self._round and step.state not in states.OPEN_STATES:
                 self._net.end(StepKey(step.task, step.node), step.state, step.reason)
 

@@ -62,12 +62,6 @@ class JobRequest(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.limits.take_s + (EXEC_GRACE_S if self.argv else 0.0)
 
     @property
-    def at_once_or_batch(self) -> bool:
-        """Whether members wait until others have ended."""
-        limits = self.limits
-        return self.at_once is not None or limits.batch is not None or limits.canary is not None
-
-    @property
     def net_limits(self) -> NetLimits:
         limits = self.limits
         return NetLimits(self.at_once, self.tolerate, limits.canary is not None, limits.per_minute is not None)

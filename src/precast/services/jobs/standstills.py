@@ -70,7 +70,8 @@ class Standstills:
             for attempt in (yield from waits.list_open(job)):
                 attempts[attempt.attempt] = attempt
             row = yield from self._jobs.find(job)
-            if row is not None and decode_request(row).at_once_or_batch:
+            # A run that only waits holds no slot, and its batch goes on; but the others do not begin before a canary has ended.
+            if row is not None and decode_request(row).limits.canary is not None:
                 limited.add(job)
         return find_stuck(idle, pending, attempts, limited)
 
@@ -83,7 +84,7 @@ def find_stuck(
 ) -> list[Stuck]:
     """Which idle runs wait for what only runs can fulfil that do not go on either.
 
-    `pending` are the attempts that will promise a key of a job, `limited` the jobs in which few members are at work at a time.
+    `pending` are the attempts that will promise a key of a job, `limited` the jobs in which members wait for the end of others.
     """
     by_run: dict[AttemptName, list[FutureWait]] = {}
     for wait in idle:

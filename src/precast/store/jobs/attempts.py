@@ -22,6 +22,8 @@ from precast.wire.jobs import states
 
 # How many changes a driver numbers in one transaction, so that other writers are not delayed.
 PAGE = 1_000
+# What an attempt has in `futures` once its run has only waited for values of others.
+PARKED = 2
 # How an attempt ended, for those who wait for what it promised.
 _ENDS = {
     states.SKIPPED: "it was skipped",
@@ -79,6 +81,7 @@ class StepState(NamedTuple):
     tries: int  # how often its node was away when it was looked for
     late: str | None = None  # the state that a result after the deadline has
     message: str | None = None
+    is_parked: bool = False  # its run has had nothing to do but wait for values of others: it needs no slot
 
 
 class TaskCount(NamedTuple):
@@ -335,6 +338,12 @@ class Attempts:
         if (yield queries.NOTE_REPORT(**key._asdict(), report=report)):
             yield Wake(MOVED_PREFIX + key.job)
 
+    def park(self, keys: Sequence[AttemptKey]) -> Transaction[None]:
+        """Note that runs have nothing to do but wait for values of others. Their jobs let others begin in their place."""
+        rows = yield queries.PARK.many_tuples(sorted(tuple(key) for key in keys))
+        for job in sorted({row[0] for row in rows}):
+            yield Wake(MOVED_PREFIX + job)
+
     def note_phase(self, key: AttemptKey, phase: str, message: str | None) -> Transaction[None]:
         """Note in which phase the task of an attempt is."""
         if (yield queries.NOTE_PHASE(**key._asdict(), phase=phase, message=message)):
@@ -510,9 +519,10 @@ def _claim(number: int | None, instance: str | None) -> NotedClaim | None:
 
 
 def _state(row: Row) -> StepState:
-    task, node, n, place, batch, state, reason, ordered, claim, tries, late, message = row
+    task, node, n, place, batch, state, reason, ordered, claim, tries, late, message, futures = row
+    has_turn, is_parked = ordered is not None, state == states.PICKED_UP and futures == PARKED
     return StepState(
-        task, node, n, place, batch, state, reason, ordered is not None, claim is not None, tries, late, message
+        *(task, node, n, place, batch, state, reason, has_turn, claim is not None, tries, late, message, is_parked)
     )
 
 

@@ -229,7 +229,7 @@ STATES = Query(
     "jobs.states",
     """
     -- The steps of a job, as a server needs them that takes it over.
-    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, late, message
+    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, late, message, futures
     FROM attempt WHERE job = :job AND is_newest = 1 ORDER BY task, place
     """,
 )
@@ -352,6 +352,17 @@ NOTE_PHASE = batch(
     """,
     key=_KEY,
 )
+PARK = batch(
+    "jobs.park",
+    _COLUMNS,
+    """
+    UPDATE attempt SET futures = 2, number = NULL FROM input
+    WHERE attempt.job = input.job AND attempt.task = input.task AND attempt.node = input.node AND attempt.n = input.n
+        AND attempt.state = 'PICKED_UP' AND attempt.futures = 1
+    RETURNING attempt.job, attempt.task, attempt.node, attempt.n
+    """,
+    key=_KEY,
+)
 NOTE_REPORT = Query(
     "jobs.note_report",
     """
@@ -468,11 +479,11 @@ NEXT_DUE = Query("jobs.next_due", "SELECT min(due_at) FROM attempt WHERE job = :
 UNSEEN = Query(
     "jobs.unseen",
     """
-    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, late, message, is_newest
+    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, late, message, futures, is_newest
     FROM attempt WHERE job = :job AND number IS NULL ORDER BY node, task, n LIMIT :limit
     """,
     postgresql="""
-    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, late, message, is_newest
+    SELECT task, node, n, place, batch, state, reason, ordered_at, claim, tries, late, message, futures, is_newest
     FROM attempt WHERE job = :job AND number IS NULL ORDER BY node, task, n LIMIT :limit
     FOR UPDATE SKIP LOCKED
     """,

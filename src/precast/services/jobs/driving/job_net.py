@@ -4,6 +4,9 @@ The turn of a step is a transition. It holds a slot, if the job limits how many 
 gives; it reads *go*, which is taken away when more steps have failed than the job tolerates, or one of the canary has; and it reads *open*
 of its batch, which is given when all steps of the batch before are over.
 
+A run that has nothing to do but wait for values of other nodes is *parked*: until it ends it holds no slot, and its batch does not wait
+for it, because the node that has the value may be in a later one. Only the others of a canary still wait for it.
+
 A node that is away holds up nobody: its step leaves its batch and its slot. When the node is back, its step starts as a *late* one, within
 the same limits and outside the batches.
 
@@ -66,6 +69,7 @@ class JobNet:
         self._late: list[StepKey] = []
         self._held: set[StepKey] = set()  # while the canary waits for its windows; they do not leave their batches
         self._running: dict[StepKey, int] = {}
+        self._parked: set[StepKey] = set()
         self._execution = self._restore(listed, is_going)
 
     # What happens
@@ -92,6 +96,9 @@ class JobNet:
         has_failed = is_failure(state)
         if (t := self._running.pop(key, None)) is not None:
             self._execution.finish(t, Outcome.FAILURE if has_failed else Outcome.SUCCESS)
+            if key in self._parked:
+                self._parked.discard(key)
+                self._put_parked(key, t, -1)  # what its end has given, it had given before
             if has_failed and t == len(self._keys):
                 self._count_canary(key)
             return
@@ -109,6 +116,19 @@ class JobNet:
         if has_failed:
             self._put("failures", 1)
             self._count_canary(key)
+
+    def park(self, key: StepKey) -> None:
+        """The run of a step has nothing to do but wait for values of others. What is known already changes nothing."""
+        t = self._running.get(key)
+        if t is not None and key not in self._parked:
+            self._parked.add(key)
+            self._put_parked(key, t, 1)
+
+    def _put_parked(self, key: StepKey, t: int, count: int) -> None:
+        if self._limits.at_once is not None:
+            self._put("slots", count)
+        if t != len(self._keys) and not self._is_canary(key):
+            self._put(_over(self._batches[key]), count)
 
     def postpone(self, key: StepKey, *, is_held: bool = False) -> None:
         """The node of a step that has its turn is away: the step gives back its slot and leaves its batch.
@@ -249,6 +269,9 @@ class JobNet:
             elif is_running:
                 self._running[key] = len(self._keys) if step.tries else self._numbers[key]
                 running.append(self._running[key])
+                if step.is_parked:
+                    self._parked.add(key)
+                    over[step.batch] += not step.tries and not self._is_canary(key)
             elif step.tries:
                 self._away.add(key)
             if is_failure(step.state):
@@ -256,7 +279,7 @@ class JobNet:
                 if self._limits.has_canary and step.batch == self._order[0]:
                     tokens["canary failures"] = tokens.get("canary failures", 0) + 1
         if self._limits.at_once is not None:
-            tokens["slots"] = max(0, self._limits.at_once - len(running))
+            tokens["slots"] = max(0, self._limits.at_once - len(running) + len(self._parked))
         is_open = True
         for batch in self._order:
             tokens[_open(batch)] = int(is_open)

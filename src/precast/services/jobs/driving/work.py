@@ -25,6 +25,9 @@ class StepNet(Protocol):
     def end(self, key: StepKey, state: str, reason: str | None = None) -> None:
         """A step has ended in this state, whether it had its turn or not. What is known already changes nothing."""
 
+    def park(self, key: StepKey) -> None:
+        """The run of a step has nothing to do but wait for values of others: until it ends it holds nobody up."""
+
     def postpone(self, key: StepKey, *, is_held: bool = False) -> None:
         """The node of a step that has its turn is away, or with `is_held` may not begin for now: the step waits for it."""
 

@@ -50,7 +50,7 @@ class InstanceNet:
     def __init__(
         self,
         expansion: Expansion,
-        steps: Iterable[StepState],
+        steps: Sequence[StepState],
         round_: int,
         at_once: int | None,
         approved: Iterable[int],
@@ -65,6 +65,9 @@ class InstanceNet:
         }
         limits = PlanLimits(at_once)
         self._execution = PlanExecution(expansion, statuses, limits, approved, is_going=is_going, skipped=skipped)
+        for step in steps:
+            if step.is_parked:
+                self.park(StepKey(step.task, step.node))
 
     def start_next(self) -> StepKey | None:
         key = self._execution.start_next()
@@ -72,6 +75,9 @@ class InstanceNet:
 
     def end(self, key: StepKey, state: str, reason: str | None = None) -> None:
         self._execution.end(InstanceKey(*key), find_end(state, reason, self._tasks[key.task - 1]))
+
+    def park(self, key: StepKey) -> None:
+        self._execution.park(InstanceKey(*key))
 
     def postpone(self, key: StepKey, *, is_held: bool = False) -> None:
         self._execution.postpone(InstanceKey(*key))

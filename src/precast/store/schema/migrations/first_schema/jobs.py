@@ -52,7 +52,7 @@ TABLES = (
         result      TEXT,                    -- JSON
         seal        {bytes},                 -- the signer's seal of the command for this node
         phase       TEXT,                    -- of a task that was picked up: pre-test, task, post-test
-        futures     {int} NOT NULL DEFAULT 0,-- 1 if its catalog promises keys or needs some
+        futures     {int} NOT NULL DEFAULT 0,-- 1 if its catalog promises keys or needs some, 2 once its run has only waited
         PRIMARY KEY (job, task, node, n)
     ){strict}
     """,

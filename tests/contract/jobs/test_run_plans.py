@@ -67,6 +67,7 @@ HOT = [
     queries.RESULTS,
     queries.RESULTS_OF_NODES,
     queries.NOTE_PHASE,
+    queries.PARK,
     queries.HURRY,
     queries.EXPIRE,
     queries.NEXT_DUE,

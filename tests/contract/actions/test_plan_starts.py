@@ -305,7 +305,7 @@ async def test_task_of_a_module_gets_typed_values_and_its_result_is_stored(
         (plan_work(LOOK), JobLimits(batch="2"), "ACTION-004"),
         (plan_work(LOOK), JobLimits(tolerate="2"), "ACTION-004"),
         (ActionWork("task", task="disk::free"), JobLimits(canary="2"), "ACTION-004"),
-        (ActionWork("task", task="disk::free"), JobLimits(), "PLAN-105"),
+        (ActionWork("task", task="disk::free"), JobLimits(), "ACTION-017"),
         (ActionWork("task", task="disk::free", parameters={"n": Parameter("x", "integer")}), JobLimits(), "ACTION-006"),
     ],
 )

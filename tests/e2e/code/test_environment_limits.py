@@ -129,6 +129,11 @@ POST /v1/environments/{environment}/policies
 POST /v1/environments/{environment}/approvals
 GET /v1/environments/{environment}/exports
 GET /v1/environments/{environment}/exports/{type}/collectors
+GET /v1/environments/{environment}/futures
+GET /v1/environments/{environment}/futures/value
+GET /v1/environments/{environment}/futures/changes
+GET /v1/environments/{environment}/futures/why
+POST /v1/environments/{environment}/futures
 GET /v1/environments/{environment}/secrets
 GET /v1/environments/{environment}/secrets/{ref}
 GET /v1/environments/{environment}/secret-policy
@@ -166,6 +171,7 @@ OPEN_ROUTES = {
     "GET /v1/runs/{run}": 404,
     "GET /v1/runs/{run}/steps": 404,
     "GET /v1/runs/{run}/changes": 404,
+    "GET /v1/runs/{run}/futures": 404,
     "POST /v1/runs/{run}/stop": 404,
     "POST /v1/runs/{run}/abort": 404,
     "POST /v1/runs/{run}/resume": 404,
@@ -346,6 +352,10 @@ def test_routes_of_the_own_environment_show_nothing_of_another(world: World) -> 
         "GET /v1/environments/alpha/difference": (404, None),
         "GET /v1/environments/alpha/exports": (200, None),
         "GET /v1/environments/alpha/exports/Notify/collectors": (200, None),
+        "GET /v1/environments/alpha/futures": (200, None),
+        "GET /v1/environments/alpha/futures/value?key=k": (404, None),
+        "GET /v1/environments/alpha/futures/changes?key=k": (200, None),
+        "GET /v1/environments/alpha/futures/why?key=k": (200, None),
     }
     for route, (status, body) in asked.items():
         method, _, path = route.partition(" ")

@@ -51,6 +51,7 @@ POST   /v1/environments/{environment}/rollbacks       environment.deploy
 POST   /v1/environments/{environment}/policies        environment.policy
 POST   /v1/environments/{environment}/approvals       environment.approvals
 POST   /v1/environments/{environment}/exports         environment.exports
+POST   /v1/environments/{environment}/futures         future.put
 POST   /v1/environments/{environment}/secret-policy   secret.policy
 POST   /v1/secret-sources/refreshes                   secret.refresh
 POST   /v1/environments/{environment}/signing         environment.signing
@@ -338,6 +339,7 @@ def walk_catalogs(walk: Walk, people: dict[str, str]) -> None:
     walk.call("POST /v1/environments/{environment}/signing", {"required": "none"}, environment="production")
     walk.call("POST /v1/environments/{environment}/policies", {"policy": "automatic"}, environment="production")
     walk.call("POST /v1/environments/{environment}/exports", {"exports": "staged"}, environment="production")
+    walk.call("POST /v1/environments/{environment}/futures", {"key": "k", "value": "x"}, environment="production")
     walk.call("POST /v1/environments/{environment}/secret-policy", {"by_facts": "refuse"}, environment="production")
     walk.call("POST /v1/secret-sources/refreshes", {})
 

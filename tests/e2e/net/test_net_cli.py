@@ -242,7 +242,7 @@ def test_export_and_import_lead_back_to_the_same_net(example: Path, tmp_path: Pa
         (
             ["export", UPGRADE, "-o", "/no/such/dir/x.pnml"],
             "",
-            75,
+            66,
             "cannot write /no/such/dir/x.pnml: No such file or directory",
         ),
         (["export", UPGRADE, "-o", "/dev/full"], "", 75, "cannot write /dev/full: No space left on device"),

@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +28,8 @@ def module_facts(environment: str | None, paths: Sequence[Path]) -> Iterator[Mod
     if environment is None and not paths:
         yield ModuleFacts([], [])
         return
+    import tempfile  # a run of which nothing has changed should not pay for it
+
     with tempfile.TemporaryDirectory(prefix="precast-") as name:
         place = Path(name).resolve()
         _write(environment, paths, place)

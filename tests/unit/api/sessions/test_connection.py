@@ -22,7 +22,7 @@ from precast.services.sessions.sessions import AcceptedSession
 from precast.store.engine.interface import Completion
 from precast.store.sessions.sessions import StreamPosition
 from precast.wire import sessions as session
-from precast.wire.sessions import Ack, Hello, Record, Resend
+from precast.wire.sessions import Ack, Hello, Record, Resend, Subscribe
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -647,10 +647,10 @@ async def test_resend_never_goes_behind_the_confirmed_records(parts: tuple[Conne
 
 def test_message_without_a_requirement_stops_the_server() -> None:
     with pytest.raises(TypeError, match="Resend"):
-        SessionMessages({Hello: NODE, Record: NODE, Ack: NODE})
+        SessionMessages({Hello: NODE, Record: NODE, Ack: NODE, Subscribe: NODE})
     with pytest.raises(TypeError, match="Ack"):
-        SessionMessages({Hello: NODE, Record: NODE, Resend: NODE, Ack: person("admin")})
-    messages = SessionMessages({Hello: NODE, Record: NODE, Ack: NODE, Resend: NODE})
+        SessionMessages({Hello: NODE, Record: NODE, Resend: NODE, Subscribe: NODE, Ack: person("admin")})
+    messages = SessionMessages({Hello: NODE, Record: NODE, Ack: NODE, Resend: NODE, Subscribe: NODE})
     kind = RecordKind(Hello, lambda node, body: body, lambda received: iter(()))  # type: ignore[arg-type, return-value] # not used
     with pytest.raises(TypeError, match="weather"):
         messages.add("weather", None, kind)  # type: ignore[arg-type] # that is the point

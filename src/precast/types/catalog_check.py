@@ -38,7 +38,10 @@ def check_catalog(body: Body, places: SourceMap, types: Types) -> tuple[CatalogP
 
 
 def _find_unknown_parameters(body: Body) -> Iterator[PrecastError]:
-    """Yield an error for each parameter of a module's type that Precast does not know, though it applies the type."""
+    """Yield an error for each parameter of a type of settings that its module's type does not have.
+
+    A resource of another type that has a parameter unknown to Precast goes through the bridge (`application.find_foreign`).
+    """
     refs: dict[tuple[str, str], list[str]] = {}
     known = cache(lambda type_name: _known_attributes(type_name.lower(), body))
     for resource in body.resources:
@@ -52,14 +55,11 @@ def _find_unknown_parameters(body: Body) -> Iterator[PrecastError]:
 
 
 def _known_attributes(type_name: str, body: Body) -> frozenset[str] | None:
-    """The attributes of a type that belongs to a module and can be applied; None for others."""
-    if type_name in body.types:
-        found = config_files.of_data({type_name: body.types[type_name]})
-        return frozenset(("name", *found[type_name].attributes)) if found else None
-    declared = catalogue.find_any(type_name)
-    if declared is None or not declared.module or not declared.is_applied:
+    """The attributes of a type of settings, which the catalog describes; None for others."""
+    if type_name not in body.types:
         return None
-    return declared.attributes | {"name", "provider"}
+    found = config_files.of_data({type_name: body.types[type_name]})
+    return frozenset(("name", *found[type_name].attributes)) if found else None
 
 
 def _how(name: str, types: Types, applied: Container[str]) -> str:

@@ -215,13 +215,13 @@ async def test_errors_of_nodes_are_listed_before_those_of_entry_points(site: Sit
 
 
 async def test_problems_of_an_entry_point_are_warnings(site: Site) -> None:
-    await site.deploy({**CODE, FIRST: "zpool { 'a': }\n"})
+    await site.deploy({**CODE, FIRST: "selboolean { 'a': }\n"})
     await site.node("web1")
     await site.want(["web1"], FIRST)
     await site.settle()
     (warning,) = await site.problems.list_warnings("")
     assert (warning.node, warning.entry) == ("web1", FIRST)
-    assert "zpool" in warning.problems[0].text.lower()
+    assert "selboolean" in warning.problems[0].text.lower()
 
 
 async def test_nodes_that_can_have_no_catalog_say_why(site: Site) -> None:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
+import msgspec
 import pytest
 
 from lab.postgres import PostgresServer
@@ -24,10 +25,13 @@ from lab.site import Site
 from precast.agent.identity.enrolment import Identity
 from precast.api.sessions import records
 from precast.base import digests, https
+from precast.wire import futures
 from precast.wire import sessions as session
+from precast.wire.futures import Bound, Promised, Unpromised, Waiting
+from precast.wire.jobs.order_ids import make_order_id
 from precast.wire.reports import records as wire_reports
 from precast.wire.reports.records import RunBegan, RunEnded, RunEvents
-from precast.wire.sessions import Ack, FactsWanted, Hello, LossBody, Record, Resend
+from precast.wire.sessions import Ack, FactsWanted, Hello, LossBody, Record, Resend, Subscribe, Values
 from tests.e2e.precast_command import assert_refused
 from tests.e2e.precast_server import precast
 
@@ -145,15 +149,24 @@ def test_every_route_of_nodes_answers_while_no_compiler_runs(fleet: Fleet) -> No
 async def test_every_message_of_nodes_is_answered_while_no_compiler_runs(fleet: Fleet) -> None:
     now = datetime.now(UTC)
     began = RunBegan(str(uuid.UUID(int=1)), "noop", "hand", now)
-    plain = {
+    plain: dict[str, msgspec.Struct] = {
         session.LOSS: LossBody("facts", 1, now, now),
         wire_reports.BEGAN: began,
         wire_reports.EVENTS: RunEvents(began.report, 1, []),
         wire_reports.ENDED: RunEnded(began, "ended", now),
     }
+    order, catalog = make_order_id("1" * 32, 1, 1), "0" * 64
+    value = msgspec.Raw(b'"x"')
+    about_futures = {
+        futures.PROMISED: Promised(began.report, catalog, "key", value, 1, now, "store"),
+        futures.UNPROMISED: Unpromised(order, catalog, "key", "it failed", now),
+        futures.WAITING: Waiting(order, catalog, [], now),
+        futures.BOUND: Bound(order, catalog, "File[/a]", [], now),
+    }
+    plain |= about_futures
     declared = re.findall(r"messages\.add\(\s*(\w+)\.(\w+),", _source(records))
     assert {getattr(getattr(records, module), name) for module, name in declared} == {session.FACTS, *plain}
-    assert set(get_args(session.FromNode)) == {Hello, Record, Ack, Resend}
+    assert set(get_args(session.FromNode)) == {Hello, Record, Ack, Resend, Subscribe}
     store, stable = Store(), {"os": {"name": "Debian"}, "unread": 1}
     async with Peer(fleet.site.url, fleet.node.context(), store) as node:
         await node.greet()
@@ -165,10 +178,13 @@ async def test_every_message_of_nodes_is_answered_while_no_compiler_runs(fleet: 
         whole = {"digest": digests.of_value(stable), "volatile": {}, "stable": stable}
         assert await node.send(session.FACTS, whole) == number + 1
         await node.acknowledged(number + 1)
-        order = await _order_facts(fleet, node)
-        await node.send_message(Resend(order - 1))
-        assert (await node.expect(Record)).number == order
-        await node.send_message(Ack(order))
+        # No such catalog is served to the node.
+        await node.send_message(Subscribe(catalog))
+        assert (await node.expect(Values)).error
+        ordered = await _order_facts(fleet, node)
+        await node.send_message(Resend(ordered - 1))
+        assert (await node.expect(Record)).number == ordered
+        await node.send_message(Ack(ordered))
 
 
 async def _order_facts(fleet: Fleet, node: Peer) -> int:

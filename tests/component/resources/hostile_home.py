@@ -18,7 +18,6 @@ import pytest
 from precast.agent.applying.machine import Machine
 from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
-from precast.resources import registry
 from precast.resources.contract import DesiredResource, Handler
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of several owners")
@@ -33,6 +32,7 @@ secret ssh-rsa {SECRET}
 ssh-rsa {SECRET} kim
 # Puppet Name: job
 1 2 * * * {SECRET}
+secretalias: {SECRET}
 """
 NAME = "authorized_keys"  # the attacked file; she also has a login of this name, for the row of crontabs
 _PASSWD = f"""root:x:0:0:root:/root:/bin/sh
@@ -120,7 +120,7 @@ def no_hang() -> Iterator[None]:
 
 def apply_all(machine: Machine, resource: DesiredResource) -> list[str]:
     """Apply a resource and what it generates; returns everything that a report would have."""
-    handler_class = registry.find(resource.type)
+    handler_class = machine.find_handler(resource.type)
     assert handler_class is not None
     said: list[str] = []
     try:

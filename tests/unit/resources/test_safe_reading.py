@@ -91,6 +91,8 @@ ALLOWED = {
     "boot/sources/labels.py": DEVICE,
     "boot/state.py": STATE,
     "boot/userdata/reader.py": STATE,
+    "resources/bridge/installation.py": "the packages and gems of the system's own Puppet, whose code root runs anyway",
+    "resources/bridge/library.py": STATE,
     "resources/commands.py": "looks for programs; whoever may change the search path is trusted",
     "resources/contents.py": "the agent's cache, or the environment whose code root applies; each file is checked by its digest",
     "resources/filebucket.py": STATE,

@@ -9,7 +9,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from os import fchmod
+from os import fchmod, fstat
 from typing import Any, BinaryIO, Final
 from urllib.parse import unquote, urlsplit
 
@@ -193,8 +193,7 @@ class Archive(Handler):
             if not safe_reads.exists(parents, path):
                 raise own_issues.NO_ARCHIVE.error(source=source)
             with safe_reads.open_stream(parents, path, is_followed=True) as stream:
-                status = safe_reads.find_status(parents, path, is_followed=True)
-                yield stream, (0 if status is None else status.st_mode & 0o755)
+                yield stream, fstat(stream.fileno()).st_mode & 0o755
 
     def _pinned(self, source: str) -> str:
         digest = self.node.pinned(source)
@@ -218,8 +217,11 @@ class Archive(Handler):
                 name="extract_path", reason="the archive is to be extracted", type="archive"
             )
         user, group = self.resource.get("user"), self.resource.get("group")
-        if user is not None or group is not None:
-            with safe_reads.open_file(safe_reads.node_parents(self.node), self._path, is_followed=False) as (handle, _):
+        is_handed_over = user is not None or group is not None
+        # The command reads the archive by its path, as root: never one that another user put there.
+        parents = safe_reads.node_parents(self.node)
+        with safe_reads.open_file(parents, self._path, is_followed=not is_handed_over) as (handle, _):
+            if is_handed_over:
                 fchmod(handle, _MODE)  # so that the user can read it
         command = make_command(self._path, self.resource.get("extract_command"), self.resource.get("extract_flags"))
         result = self.node.run(

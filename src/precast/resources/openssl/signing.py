@@ -4,14 +4,18 @@ The program gets the key on its standard input and a password in its environment
 result, which is written as other files are.
 """
 
+import contextlib
 import posixpath
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
+from precast.base import files
 from precast.resources import issues, issues_modules, issues_system, properties
 from precast.resources.contract import Change, DesiredResource, Handler, ManagedNode, State
 from precast.resources.files import issues as file_issues
-from precast.resources.files import parameters, small_files
+from precast.resources.files import parameters, safe_reads, small_files
 from precast.resources.properties import ABSENT, PRESENT
 from precast.resources.text_files import as_owner
 
@@ -85,13 +89,33 @@ class SignedFile(Handler):
         if change.desired == ABSENT:
             small_files.remove_file(self.node, self.path)
             return
-        if small_files.read_content(self.node, self._template) is None:
+        template = small_files.read_content(self.node, self._template)
+        if template is None:
             raise file_issues.NO_FILE.error(path=self._template)
         former = small_files.read_content(self.node, self.path)
-        small_files.replace_content(self.node, self.path, self._sign(), former, _MODE, as_owner((0, 0)))
+        with self._safe_template(template.data) as path:
+            signed = self._sign(path)
+        small_files.replace_content(self.node, self.path, signed, former, _MODE, as_owner((0, 0)))
 
-    def _sign(self) -> bytes:
-        argv = ["openssl", "req", "-config", self._template, "-new", *self.request_options(), "-key", "/dev/stdin"]
+    @contextlib.contextmanager
+    def _safe_template(self, data: bytes) -> Iterator[str]:
+        """A path at which the program finds the template that was read: one that another user can replace is copied.
+
+        Else that user could put a link there, and the program's errors would quote the link's target.
+        """
+        node = self.node
+        if safe_reads.find_distrust(safe_reads.node_parents(node), self._template) is None:
+            yield self._template
+            return
+        if not node.root:
+            files.make_private_directory(Path(node.state_directory))
+        with tempfile.TemporaryDirectory(prefix=".precast-", dir=node.root or node.state_directory) as private:
+            copy = Path(private, "template")
+            files.write_owned(copy, data, 0o600, (-1, -1))
+            yield str(copy).removeprefix(node.root)
+
+    def _sign(self, template: str) -> bytes:
+        argv = ["openssl", "req", "-config", template, "-new", *self.request_options(), "-key", "/dev/stdin"]
         environment = None
         if self._password is not None:
             argv += ["-passin", f"env:{_VARIABLE}"]
@@ -99,5 +123,6 @@ class SignedFile(Handler):
         result = self.node.run(argv, stdin=self._read_key(), environment=environment, is_split=True)
         if not result.is_success:
             reason = " ".join(result.errors.split())[-500:]
-            raise issues_system.COMMAND_FAILED.error(command=" ".join(argv), code=result.exit_code, output=reason)
+            shown = " ".join(argv).replace(template, self._template)
+            raise issues_system.COMMAND_FAILED.error(command=shown, code=result.exit_code, output=reason)
         return result.output.encode()

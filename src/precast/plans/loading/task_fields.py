@@ -53,7 +53,12 @@ DEPENDENCIES: Final = (
     ),
 )
 FUTURES: Final = (
-    TaskField(("produces",), words(), "Keys of futures that its catalog promises; tasks that consume one wait for it.", "produces"),
+    TaskField(
+        ("produces",),
+        words(),
+        "Keys of futures that its catalog promises; tasks that consume one wait for it.",
+        "produces",
+    ),
     TaskField(("consumes",), words(), "Futures that must be fulfilled before it begins, by their keys.", "consumes"),
 )
 PLAIN: Final = (

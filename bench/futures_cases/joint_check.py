@@ -32,7 +32,7 @@ class CheckFigures(NamedTuple):
 async def measure_check(nodes: int, resources: int) -> CheckFigures:
     """Check an orchestration of so many nodes with so many resources each, in which two values of each node are awaited."""
     documents = {str(number): _catalog(number, resources).encoded() for number in range(nodes)}
-    parts = [CheckedPart(f"node{number}", f"node{number}", number) for number in range(nodes)]
+    parts = [CheckedPart(f"node{number}", number) for number in range(nodes)]
 
     async def read(digest: str) -> bytes:
         return documents[digest]

@@ -24,7 +24,6 @@ class JointPart(NamedTuple):
     """A catalog that a node applies in a job, or a part of one. Parts that begin after others name them."""
 
     name: str  # unlike those of all others: the node, or the task and the node
-    node: str
     order: Order
     promises: Sequence[FuturePromise]
     needs: Sequence[FutureNeed]

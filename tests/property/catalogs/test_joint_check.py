@@ -61,7 +61,7 @@ def make_parts(job: Model) -> list[JointPart]:
             type_name, _, title = ref.partition("[")
             resources.append(ResourceData(type_name, title[:-1], parameters, ()))
         body = Body(tuple(resources), (), (), (), {})
-        parts.append(JointPart(node, node, graph(body), list_promises(body), list_needs(body)))
+        parts.append(JointPart(node, graph(body), list_promises(body), list_needs(body)))
     return parts
 
 

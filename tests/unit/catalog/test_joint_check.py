@@ -12,7 +12,7 @@ from tests.unit.lang.small_manifests import compiled
 def part(name: str, code: str, after: tuple[str, ...] = ()) -> JointPart:
     catalog = compiled(code)
     body = catalog.body
-    return JointPart(name, name, graph(body), list_promises(body), list_needs(body), catalog.source_map, after)
+    return JointPart(name, graph(body), list_promises(body), list_needs(body), catalog.source_map, after)
 
 
 def check(*parts: JointPart, standing: Collection[str] = ()) -> JointReport:

@@ -23,20 +23,20 @@ async def check(request: JointRequest, *manifests: str, with_places: bool = Fals
 
 
 async def test_sound_job_has_the_size_of_its_net() -> None:
-    parts = [CheckedPart("db1", "db1", 0), CheckedPart("web1", "web1", 1), CheckedPart("web2", "web2", 1)]
+    parts = [CheckedPart("db1", 0), CheckedPart("web1", 1), CheckedPart("web2", 1)]
     answer = await check(JointRequest(parts, [], 2), DATABASE, WEB)
     assert (answer.problems, answer.reason, answer.waits) == ([], "", 2)
 
 
 async def test_circle_is_named_with_lines_if_they_are_known() -> None:
-    parts = [CheckedPart("db1", "db1", 0), CheckedPart("web1", "web1", 1)]
+    parts = [CheckedPart("db1", 0), CheckedPart("web1", 1)]
     answer = await check(JointRequest(parts, [], 2, 2), CIRCLE, WEB, with_places=True)
     assert [problem.code for problem in answer.problems] == ["CATALOG-014"]
     assert "Promise[web/ready] at site.pp:2" in answer.problems[0].hint
 
 
 async def test_promise_that_tags_leave_out_is_not_made() -> None:
-    parts = [CheckedPart("db1", "db1", 0, run_tags=["web"]), CheckedPart("web1", "web1", 1)]
+    parts = [CheckedPart("db1", 0, run_tags=["web"]), CheckedPart("web1", 1)]
     answer = await check(JointRequest(parts, [], 2), DATABASE, WEB)
     assert [problem.code for problem in answer.problems] == ["CATALOG-011"]
     assert (await check(JointRequest(parts, ["db/endpoint"], 2), DATABASE, WEB)).problems == []
@@ -44,9 +44,9 @@ async def test_promise_that_tags_leave_out_is_not_made() -> None:
 
 async def test_part_by_class_has_only_its_own_waits() -> None:
     code = "class a { file { '/a': content => future('k') } } class b { promise { 'k': value => '1' } } include a, b"
-    whole = await check(JointRequest([CheckedPart("n1", "n1", 0)], [], 1), code)
+    whole = await check(JointRequest([CheckedPart("n1", 0)], [], 1), code)
     assert (whole.problems, whole.waits) == ([], 1)
-    part = await check(JointRequest([CheckedPart("n1", "n1", 0, classes=["a"])], [], 1), code)
+    part = await check(JointRequest([CheckedPart("n1", 0, classes=["a"])], [], 1), code)
     assert [problem.code for problem in part.problems] == ["CATALOG-011"]
 
 
@@ -54,5 +54,5 @@ async def test_process_that_fails_gives_a_reason_and_not_a_sound_job() -> None:
     async def read(digest: str) -> bytes:
         return b"{"
 
-    answer = await check_in_child(JointRequest([CheckedPart("n1", "n1", 0)], [], 1), ["x"], read, Level.BEST)
+    answer = await check_in_child(JointRequest([CheckedPart("n1", 0)], [], 1), ["x"], read, Level.BEST)
     assert answer.reason

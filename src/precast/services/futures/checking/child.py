@@ -68,7 +68,7 @@ def answer(request: JointRequest, documents: Sequence[bytes], source_maps: Seque
                     decoded[part.document] = bodies.decode(documents[part.document])
                 known[selection] = _read(decoded[part.document], part)
             place = places[part.document] if 0 <= part.document < len(places) else None
-            parts.append(JointPart(part.name, part.node, *known[selection], place, part.after))
+            parts.append(JointPart(part.name, *known[selection], place, part.after))
         report = check_joint(parts, frozenset(request.standing))
     except PrecastError as error:  # a catalog without an order fails on its node, which says why
         return JointAnswer(reason=error.message)

@@ -44,12 +44,12 @@ class JointChecks:
         self._database, self._documents, self._traces, self._level = database, documents, traces, level
         self._turns = asyncio.Semaphore(PROCESSES)
 
-    async def require_sound(self, nodes: Sequence[str], run_tags: Sequence[str] = (), *, staged: bool = False) -> None:
-        """Check that nodes can apply their served catalogs, or the staged ones, at the same time.
+    async def require_sound(self, nodes: Sequence[str], run_tags: Sequence[str] = ()) -> None:
+        """Check that nodes can apply their served catalogs at the same time.
 
         Raises ConflictError FUTURE-050 if they would wait for ever, UnavailableError FUTURE-051 if that could not be checked.
         """
-        answer = await self.check_nodes(nodes, run_tags, staged=staged)
+        answer = await self.check_nodes(nodes, run_tags)
         if answer.reason:
             raise issues.NOT_CHECKED.error(reason=answer.reason)
         if answer.problems:
@@ -57,16 +57,14 @@ class JointChecks:
             more = f" (and {others} more)" if others else ""
             raise issues.NOT_SOUND.error(problem=first.text, more=more, hint=first.hint)
 
-    async def check_nodes(
-        self, nodes: Sequence[str], run_tags: Sequence[str] = (), *, staged: bool = False
-    ) -> JointAnswer:
+    async def check_nodes(self, nodes: Sequence[str], run_tags: Sequence[str] = ()) -> JointAnswer:
         """What is wrong if nodes apply their catalogs at the same time; nothing if none of them needs a value."""
         catalogs: list[NodeCatalog] = []
         for start in range(0, len(nodes), PAGE):
             page = nodes[start : start + PAGE]
-            catalogs += await self._database.read(_list_catalogs, page, staged)
+            catalogs += await self._database.read(catalog_futures.list_catalogs, page)
         return await self.check_parts(
-            [PlannedPart(CheckedPart(row.node, row.node, run_tags=list(run_tags)), row.document) for row in catalogs],
+            [PlannedPart(CheckedPart(row.node, run_tags=list(run_tags)), row.document) for row in catalogs],
             sorted({row.environment for row in catalogs}),
         )
 
@@ -99,10 +97,6 @@ class JointChecks:
 
     async def _read(self, digest: str) -> bytes:
         return await self._documents.read(digest) or b""
-
-
-def _list_catalogs(nodes: Sequence[str], staged: bool) -> Transaction[list[NodeCatalog]]:
-    return (yield from catalog_futures.list_catalogs(nodes, staged=staged))
 
 
 def _find_standing(environments: Sequence[str], keys: set[str]) -> Transaction[set[str]]:

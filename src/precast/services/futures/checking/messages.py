@@ -21,7 +21,6 @@ class CheckedPart(msgspec.Struct, frozen=True, array_like=True):
     """
 
     name: str
-    node: str
     document: Annotated[int, msgspec.Meta(ge=EMPTY)] = EMPTY  # the index of its document
     after: list[str] = []
     tags: list[str] = []

@@ -37,7 +37,7 @@ def list_parts(
     """The parts of a run. `works` has what is applied, without tasks that are left out."""
     names = [_name(expansion, instance.key) for instance in expansion.instances]
     parts = [
-        PlannedPart(CheckedPart(_joint_name(number), "", after=[names[member] for member in members]), "")
+        PlannedPart(CheckedPart(_joint_name(number), after=[names[member] for member in members]), "")
         for number, members in enumerate(expansion.joints)
     ]
     last: dict[str, str] = {}
@@ -58,9 +58,9 @@ def _make_part(
     if work is not None and work.mode == "enforce":
         document = documents.get((node, work.entry if isinstance(work, ManifestWork) else ""), "")
     if isinstance(work, CatalogWork):
-        selected = CheckedPart(name, node, after=list(after), tags=work.tags, classes=work.classes, stages=work.stages)
+        selected = CheckedPart(name, after=list(after), tags=work.tags, classes=work.classes, stages=work.stages)
         return PlannedPart(selected, document)
-    return PlannedPart(CheckedPart(name, node, after=list(after)), document)
+    return PlannedPart(CheckedPart(name, after=list(after)), document)
 
 
 def _name(expansion: Expansion, key: InstanceKey) -> str:

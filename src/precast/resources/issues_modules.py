@@ -102,5 +102,5 @@ BAD_KEYRING = Issue(
     "RESOURCE-246",
     Kind.INPUT,
     "the keyring {path} cannot be read: {reason}",
-    "apt cannot read it either: write the key anew, with `gpg --export`",
+    "apt cannot read it either: export the key again with `gpg --export`",
 )

@@ -10,7 +10,8 @@ from precast.resources.properties import ABSENT, PRESENT, PropertyHandler, inval
 
 # As in the module; older systems have the programs only in the last directory.
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin:/usr/lib/rabbitmq/bin"
-_ENVIRONMENT = {"HOME": "/tmp", "PATH": _PATH}  # noqa: S108 - the programs only need that there is one
+# The module sets HOME to /tmp, where any user could leave a `.erlang` that Erlang runs.
+_ENVIRONMENT = {"HOME": "/root", "PATH": _PATH}
 _TRIES = 30
 _PAUSE_S = 6
 _QUERY_S = 20
